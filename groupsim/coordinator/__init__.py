@@ -1,0 +1,1 @@
+"""The broker's GroupCoordinator, sans-IO: requests, timers and append results in, effects out."""
