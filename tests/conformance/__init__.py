@@ -1,0 +1,1 @@
+"""Conformance with Apache Kafka, rule by rule."""

@@ -1,0 +1,1 @@
+"""Units, one module of the product at a time."""
