@@ -1,0 +1,1 @@
+"""The trace: what happened in a run, as a stream of events. Format: docs/trace.md."""

@@ -1,0 +1,340 @@
+"""Writing a trace: a stream in constant memory, cheap enough to be always on.
+
+Theory of operation. An event is appended to a buffer; full buffers are hashed and written
+whole. What a killed run leaves is therefore a prefix of the stream that may end inside an event; the
+reader copes with that. Messages have a path of their own: nearly all that a steady group does is
+four events for each heartbeat, whose connection and body never change. The part of a message that is the same
+every time is packed once and kept by the identity of the (immutable) message value.
+
+The hash is defined in docs/trace.md: it covers scenario, seed, format version and every event,
+and nothing of the file's place, the time of day or the build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgpack
+
+from groupsim import __version__
+from groupsim.protocol.effects import Note
+from groupsim.protocol.messages import APIS, Api, Request, Response
+from groupsim.trace.events import FORMAT, VERSION, Event, Kind, registered_kinds
+from groupsim.trace.plain import plain, plain_default
+
+__all__ = ["ConnectionTrace", "Listener", "TraceWriter"]
+
+Listener = Callable[[Event], None]
+
+BUFFER_BYTES: Final = 1 << 16
+"""Written and hashed at once: large enough that neither call shows, small enough to lose."""
+
+KEPT_BODIES: Final = 8
+KEPT_BODY_BYTES: Final = 512
+"""A connection keeps the packed form of its last few small messages: heartbeats and their like."""
+
+_REQUEST_APIS: Final[Mapping[type[Any], Api]] = {api.request: api for api in APIS.values()}
+_RESPONSE_APIS: Final[Mapping[type[Any], Api]] = {api.response: api for api in APIS.values()}
+
+# Fixed-width integers, because one struct.pack costs half of what a msgpack call does. All four
+# are valid msgpack; an array of five begins 95, uint32 is ce, uint64 is cf.
+_MESSAGE: Final = struct.Struct(">HIBQBIHBI").pack
+_ID: Final = 0x95CE
+_U64: Final = 0xCF
+_U32: Final = 0xCE
+
+
+class TraceWriter:
+    """One trace being written, to ``path`` or (None) to nowhere but the hash and the listeners.
+
+    As a context manager it closes itself: as interrupted on Ctrl-C and cancellation, as failed on other
+    exceptions. ``scenario`` must be plain data (maps, lists, strings, numbers).
+
+    Raises:
+        OSError: the file cannot be written. It appears with its header complete.
+
+    """
+
+    def __init__(
+        self, path: Path | None = None, *, scenario: Mapping[str, Any] | None = None, seed: int = 0
+    ) -> None:
+        self.kinds = registered_kinds()
+        self.path = path
+        self._packer = msgpack.Packer(default=plain_default)
+        self._pack = self._packer.pack
+        self._buffer = bytearray()
+        self._events = 0
+        self._time_us = 0
+        self._written = 0
+        self._closed: str | None = None
+        self._listeners: dict[int, list[Listener]] = {}
+        self._notes: dict[type[Note], tuple[int, Callable[[Any], Any], bool]] = {}
+        self._send_kind = self.kinds.number("send")
+        self._deliver_kind = self.kinds.number("deliver")
+        self._send_head = self._send_kind << 8 | 0x98  # the kind, then an array of eight
+        self._deliver_head = self._deliver_kind << 8 | 0x91
+        self._room = BUFFER_BYTES
+        plain_scenario = plain(scenario or {})
+        self._hash = hashlib.sha256(self._pack([FORMAT, VERSION, plain_scenario, seed]))
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "groupsim": __version__,
+            "scenario": plain_scenario,
+            "seed": seed,
+            "kinds": self.kinds.plain(),
+        }
+        self._file = None if path is None else _create(path, self._pack(header))
+
+    @property
+    def events(self) -> int:
+        """How many events there are so far, which is also the id of the newest."""
+        return self._events
+
+    def emit(self, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]) -> int:
+        """Append an event and return its id. ``fields`` are in the order of the kind's table."""
+        number = self._events + 1
+        buffer = self._buffer
+        buffer += self._pack((number, time_us, cause, kind, fields))
+        self._events = number
+        self._time_us = time_us
+        if len(buffer) >= BUFFER_BYTES:
+            self._flush()
+        if kind in self._listeners:
+            self._tell(number, time_us, cause, kind, fields)
+        return number
+
+    def event(self, time_us: int, cause: int, kind: str, **fields: Any) -> int:
+        """Append an event by names: slower, checked, for what happens now and then.
+
+        Raises:
+            TypeError: the fields are not those of the kind.
+
+        """
+        known = self.kinds.all[self.kinds.number(kind)]
+        if set(fields) != set(known.fields):
+            wanted, got = ", ".join(known.fields), ", ".join(fields)
+            raise TypeError(f"event {kind} has the fields {wanted}; got {got}")
+        return self.emit(time_us, cause, known.number, tuple(fields[n] for n in known.fields))
+
+    def note(self, time_us: int, cause: int, who: str, note: Note) -> int:
+        """Append a machine's note as it is; ``who`` is the process or broker it comes from."""
+        made = self._notes.get(type(note))
+        if made is None:
+            made = self._notes[type(note)] = _note_fields(self.kinds.of_note(type(note)))
+        kind, fields, single = made
+        rest = fields(note)
+        return self.emit(time_us, cause, kind, (who, rest) if single else (who, *rest))
+
+    def connection(self, connection: str, client: str, broker: str) -> ConnectionTrace:
+        """Return what writes the messages of one connection; keep it as long as the connection."""
+        return ConnectionTrace(self, connection, client, broker)
+
+    def listen(self, kind: str, callback: Listener) -> None:
+        """Call ``callback`` with every event of ``kind`` as soon as it is appended."""
+        number = self.kinds.number(kind)
+        self._listeners.setdefault(number, []).append(callback)
+        if number in (self._send_kind, self._deliver_kind):
+            self._room = 0  # every message takes the slow way, past the listeners
+
+    def sha256(self) -> str:
+        """Return the hash of all events so far, in hexadecimal."""
+        self._flush()
+        return self._hash.hexdigest()
+
+    def close(self, end: str = "finished", *, time_us: int | None = None, why: str = "") -> None:
+        """Write the end record: ``end`` is finished, interrupted or failed. Once is enough."""
+        if self._closed is not None:
+            return
+        record = {
+            "end": end,
+            "why": why,
+            "time_us": self._time_us if time_us is None else time_us,
+            "events": self._events,
+            "sha256": self.sha256(),
+        }
+        self._closed = end
+        if self._file is not None:
+            _write_all(self._file, self._pack(record))
+            os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif _is_interruption(error):
+            self.close("interrupted", why="interrupted")
+        else:
+            self.close("failed", why=f"{type(error).__name__}: {error}")
+
+    def deliver(self, time_us: int, cause: int, of: int) -> int:
+        """Append the ``deliver`` of the message whose ``send`` has the id ``of``."""
+        self._events = number = self._events + 1
+        self._time_us = time_us
+        buffer = self._buffer
+        buffer += _MESSAGE(_ID, number, _U64, time_us, _U32, cause, self._deliver_head, _U32, of)
+        if len(buffer) >= self._room:
+            self._after_message(number, time_us, cause, self._deliver_kind, (of,))
+        return number
+
+    def _after_message(
+        self, number: int, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]
+    ) -> None:
+        if len(self._buffer) >= BUFFER_BYTES:
+            self._flush()
+        if kind in self._listeners:
+            self._tell(number, time_us, cause, kind, fields)
+
+    def _flush(self) -> None:
+        if self._buffer:
+            self._hash.update(self._buffer)
+            if self._file is not None:
+                _write_all(self._file, self._buffer)
+            self._buffer.clear()
+
+    def _tell(
+        self, number: int, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]
+    ) -> None:
+        known = self.kinds.all[kind]
+        named = dict(zip(known.fields, plain(fields), strict=True))
+        event = Event(id=number, time_us=time_us, cause=cause, kind=known.name, fields=named)
+        for listener in self._listeners[kind]:
+            listener(event)
+
+
+class ConnectionTrace:
+    """Writes the messages of one connection between a client process and a broker."""
+
+    __slots__ = ("_broker", "_client", "_name", "_requests", "_responses", "_writer")
+
+    def __init__(self, writer: TraceWriter, connection: str, client: str, broker: str) -> None:
+        self._writer = writer
+        self._name = connection
+        self._client = client
+        self._broker = broker
+        self._requests: dict[int, tuple[Any, int, bytes]] = {}
+        self._responses: dict[int, tuple[Any, int, bytes]] = {}
+
+    def request(
+        self, time_us: int, cause: int, correlation_id: int, request: Request, api_version: int
+    ) -> int:
+        """Append the ``send`` of a request by the client; return its id."""
+        kept = self._requests.get(id(request))
+        if kept is None or kept[1] != api_version:
+            kept = self._keep(self._requests, request, api_version)
+        writer = self._writer
+        writer._events = number = writer._events + 1
+        writer._time_us = time_us
+        buffer = writer._buffer
+        buffer += _MESSAGE(
+            _ID, number, _U64, time_us, _U32, cause, writer._send_head, _U32, correlation_id
+        )
+        buffer += kept[2]
+        if len(buffer) >= writer._room:
+            self._sent(number, time_us, cause, correlation_id, kept)
+        return number
+
+    def response(
+        self, time_us: int, cause: int, correlation_id: int, response: Response, api_version: int
+    ) -> int:
+        """Append the ``send`` of a response by the broker; return its id."""
+        kept = self._responses.get(id(response))  # as in request(): a call would cost too much
+        if kept is None or kept[1] != api_version:
+            kept = self._keep(self._responses, response, api_version)
+        writer = self._writer
+        writer._events = number = writer._events + 1
+        writer._time_us = time_us
+        buffer = writer._buffer
+        buffer += _MESSAGE(
+            _ID, number, _U64, time_us, _U32, cause, writer._send_head, _U32, correlation_id
+        )
+        buffer += kept[2]
+        if len(buffer) >= writer._room:
+            self._sent(number, time_us, cause, correlation_id, kept)
+        return number
+
+    def _sent(
+        self,
+        number: int,
+        time_us: int,
+        cause: int,
+        correlation_id: int,
+        kept: tuple[Any, int, bytes],
+    ) -> None:
+        fields = (correlation_id, *self._fields(kept[0], kept[1]))
+        self._writer._after_message(number, time_us, cause, self._writer._send_kind, fields)
+
+    def _keep(
+        self, kept: dict[int, tuple[Any, int, bytes]], message: Any, api_version: int
+    ) -> tuple[Any, int, bytes]:
+        pack = self._writer._pack
+        tail = b"".join(pack(field) for field in self._fields(message, api_version))
+        entry = (message, api_version, tail)  # the reference keeps id(message) from being reused
+        if len(tail) <= KEPT_BODY_BYTES:
+            if len(kept) >= KEPT_BODIES:
+                kept.clear()
+            kept[id(message)] = entry
+        return entry
+
+    def _fields(self, message: Any, api_version: int) -> tuple[Any, ...]:
+        api = _REQUEST_APIS.get(type(message))
+        if api is not None:
+            ends, direction = (self._client, self._broker), "request"
+        else:
+            api = _RESPONSE_APIS[type(message)]
+            ends, direction = (self._broker, self._client), "response"
+        return (self._name, *ends, api.name, api_version, direction, message)
+
+
+def _note_fields(kind: Kind) -> tuple[int, Callable[[Any], Any], bool]:
+    slots = kind.fields[1:]
+    return kind.number, attrgetter(*slots) if slots else (lambda _: ()), len(slots) == 1
+
+
+def _create(path: Path, header: bytes) -> int:
+    """Create the file with its header and return a descriptor.
+
+    A regular file is replaced in one stroke, so that there is the old one, or none, or one with a
+    complete header. Anything else (a pipe, /dev/null) is written to as it is.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        descriptor = os.open(target, os.O_WRONLY)
+        _write_all(descriptor, header)
+        return descriptor
+    made = target.with_name(f".{target.name}.{os.getpid()}")
+    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        _write_all(descriptor, header)
+        made.replace(target)
+    except BaseException:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            made.unlink()
+        raise
+    return descriptor
+
+
+def _write_all(descriptor: int, data: bytes | bytearray) -> None:
+    done = os.write(descriptor, data)
+    while done < len(data):  # a signal or a full pipe may cut a write short
+        done += os.write(descriptor, bytes(data[done:]))
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether ``error``, or all that a group of errors holds, is Ctrl-C or a cancellation."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_interruption(inner) for inner in error.exceptions)
+    return not isinstance(error, Exception)
