@@ -120,25 +120,15 @@ _WORLD: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 
-_NOTES: Final = (
-    "group_transition",
-    "member_change",
-    "rebalance_phase",
-    "timer_armed",
-    "timer_fired",
-    "timer_cancelled",
-    "broker_log",
-    "client_state",
-    "ownership",
-    "callback",
-    "commit",
-    "application",
-    "exception",
-    "client_log",
+_ORDER: Final = (
+    *("topic", "client", "timeline", "process", "order", "connection", "send", "deliver", "drop"),
+    *("network", "fault", "leadership", "append", "append_done", "script", "expectation"),
+    *("group_transition", "member_change", "rebalance_phase", "timer_armed", "timer_fired"),
+    *("timer_cancelled", "broker_log", "client_state", "ownership", "callback", "commit"),
+    *("application", "exception", "client_log"),
 )
-"""Notes of the two machines, in the order in which they were invented."""
+"""Our kinds, those of the world and the notes of the two machines, in the order of invention."""
 
-_ORDER: Final = (*_WORLD, *_NOTES)
 _HOMES: Final = ("groupsim.coordinator.effects", "groupsim_clients.machine")
 """Modules that register the notes named above when they are imported."""
 
@@ -184,7 +174,7 @@ def registered_kinds() -> Kinds:
     """Return all kinds known now; notes of modules imported later are not among them."""
     for home in _HOMES:
         importlib.import_module(home)
-    others = sorted(name for name in NOTE_KINDS if name not in _NOTES)
+    others = sorted(name for name in NOTE_KINDS if name not in _ORDER)
     names = [*_ORDER, *others]
     return Kinds(tuple(_kind(number, name) for number, name in enumerate(names)))
 

@@ -18,7 +18,7 @@ from groupsim.protocol.messages import (
     JoinGroupRequestProtocol,
 )
 from groupsim.trace.errors import UnknownKindError
-from groupsim.trace.events import _NOTES, FORMAT, VERSION, Event, registered_kinds
+from groupsim.trace.events import _ORDER, _WORLD, FORMAT, VERSION, Event, registered_kinds
 from groupsim.trace.writer import BUFFER_BYTES, TraceWriter
 from groupsim_clients.machine import Ownership
 
@@ -85,11 +85,11 @@ def test_messages_read_back_with_their_non_default_fields(tmp_path: Path) -> Non
     ends = ["c-1/coordinator/2", "c-1", "broker-2"]
     assert first == [1, 1_000, 0, send, [5, *ends, "JoinGroup", 9, "request", body]]
     assert second == [2, 2_000, 1, deliver, [1]]
-    beat = {"group_id": "g", "generation_id": 1, "member_id": "m-1"}
-    assert third == [3, 3_000, 0, send, [6, *ends, "Heartbeat", 4, "request", beat]]
+    beats = {"group_id": "g", "generation_id": 1, "member_id": "m-1"}
+    assert third == [3, 3_000, 0, send, [6, *ends, "Heartbeat", 4, "request", beats]]
     back = ["c-1/coordinator/2", "broker-2", "c-1"]
     assert fourth == [4, 4_000, 0, send, [6, *back, "Heartbeat", 4, "response", {}]]
-    assert fifth == [5, 3_001, 0, send, [7, *ends, "Heartbeat", 4, "request", beat]]
+    assert fifth == [5, 3_001, 0, send, [7, *ends, "Heartbeat", 4, "request", beats]]
 
 
 def test_a_kept_body_is_never_used_for_another_message() -> None:
@@ -210,7 +210,8 @@ def test_kinds_keep_their_numbers() -> None:
     assert [kind.number for kind in kinds.all] == list(range(len(kinds.all)))
     assert (kinds.number("topic"), kinds.number("send"), kinds.number("deliver")) == (0, 6, 7)
     assert kinds.number("ownership") == kinds.number("group_transition") + 8
-    assert set(_NOTES) <= set(NOTE_KINDS)
+    assert set(_ORDER[16:]) <= set(NOTE_KINDS)
+    assert set(_ORDER) == set(_WORLD) | set(_ORDER[16:])
     ours = ("groupsim.", "groupsim_clients.")
     homeless = [n for n, c in NOTE_KINDS.items() if c.__module__.startswith(ours)]
-    assert sorted(homeless) == sorted(_NOTES), "add new notes to the end of events._NOTES"
+    assert sorted(homeless) == sorted(_ORDER[16:]), "add new notes to the end of events._ORDER"
