@@ -1,0 +1,1 @@
+"""The world that runs the two machines: time, randomness, network, processes, brokers, server."""
