@@ -1,0 +1,1 @@
+"""Apache Kafka's own coordinator beside ours: driver, scripts, comparison."""
