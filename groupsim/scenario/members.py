@@ -1,0 +1,140 @@
+"""Groups and their members: who they are, when they start, what their applications do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from groupsim.scenario._base import (
+    DURATION_SCHEMA,
+    NAMES_SCHEMA,
+    ConfigMap,
+    Duration,
+    MemberName,
+    OneOrMore,
+    Part,
+    TopicName,
+    one_of,
+)
+from groupsim.scenario.world import Spread
+
+__all__ = ["Group", "Member", "Poison", "Start", "Subscription", "Work"]
+
+
+class Subscription(Part):
+    """What a member reads: topics, or a pattern of Java's that whole names must match.
+
+    Written short, a name or a list of names are topics.
+    """
+
+    topics: Annotated[tuple[TopicName, ...] | None, OneOrMore] = None
+    pattern: str | None = None
+
+    SHORT: ClassVar[Mapping[str, Any]] = NAMES_SCHEMA
+
+    @classmethod
+    def short(cls, value: Any) -> Any:
+        """Take names for topics."""
+        return {"topics": value}
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        one_of(self, ("topics", "pattern"))
+        return self
+
+
+class Start(Part):
+    """When members start: the first ``at``, each next one ``every`` later.
+
+    Written short, a time is ``at``; ``never`` leaves it to the timeline.
+    """
+
+    at: Duration | None = 0
+    every: Duration = 0
+
+    SHORT: ClassVar[Mapping[str, Any]] = {"anyOf": [DURATION_SCHEMA, {"const": "never"}]}
+
+    @classmethod
+    def short(cls, value: Any) -> Any:
+        """Take a time for ``at`` and ``never`` for no time."""
+        return {"at": None if value == "never" else value}
+
+
+class Poison(Part):
+    """A record that takes (nearly) for ever, or a partition whose records all do."""
+
+    topic: TopicName
+    partition: Annotated[int, Field(ge=0)]
+    offset: Annotated[int, Field(ge=0)] | None = None
+    """None: every record of the partition."""
+    takes: Duration
+
+
+class Work(Part):
+    """What the application does. What is not said keeps the client kind's default."""
+
+    poll_every: Spread | None = None
+    """Between two polls that found nothing to do."""
+    takes: Spread | None = None
+    """Processing time for each poll that returned records."""
+    poison: Annotated[tuple[Poison, ...] | None, OneOrMore] = None
+    on_assigned: Spread | None = None
+    on_revoked: Spread | None = None
+    on_lost: Spread | None = None
+    """Time spent inside the rebalance listener's callbacks."""
+    raises: dict[Literal["on_assigned", "on_revoked", "on_lost", "processing"], str] | None = None
+    """Exceptions that come out of the application's code, by where."""
+    commit: Literal["auto", "sync", "async", "none"] | None = None
+    close_timeout: Duration | None = None
+    on_error: Literal["continue", "close", "crash"] | None = None
+    """What the application does with an exception out of ``poll``."""
+
+
+class Member(Part):
+    """A member, or ``count`` alike: with a count they are called ``name-1``, ``name-2``, and so on."""
+
+    name: MemberName
+    count: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    client: str | None = None
+    """The client kind: an entry point of ``groupsim.clients``. ``java`` where nothing is said."""
+    subscribe: Subscription | None = None
+    config: ConfigMap = Field(default_factory=dict)
+    """The client's configuration. ``{n}`` in a text is the copy's number, ``{name}`` its name."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Switches of the client kind that are no Kafka configuration."""
+    start: Start | None = None
+    work: Work | None = None
+    static: bool | None = None
+    """Static membership: ``group.instance.id`` is the member's name."""
+    host: str | None = None
+    """The address the broker sees; ``{n}`` as in config."""
+    rack: Annotated[tuple[str, ...] | None, OneOrMore] = None
+    """``client.rack``; of several, one each in turn."""
+
+    SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+
+    @classmethod
+    def short(cls, value: Any) -> Any:
+        """Take a text for the name."""
+        return {"name": value} if isinstance(value, str) else value
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all copies, in order."""
+        if self.count is None:
+            return (self.name,)
+        return tuple(f"{self.name}-{number}" for number in range(1, self.count + 1))
+
+
+class Group(Part):
+    """A consumer group. What it says of clients holds for all members that do not say otherwise."""
+
+    members: Annotated[tuple[Member, ...], Field(min_length=1), OneOrMore]
+    client: str | None = None
+    subscribe: Subscription | None = None
+    config: ConfigMap = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    start: Start | None = None
+    work: Work | None = None
+    static: bool | None = None

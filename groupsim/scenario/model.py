@@ -1,0 +1,79 @@
+"""A scenario: what a YAML file says, as immutable values. docs/scenarios.md has it in prose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field
+
+from groupsim.scenario._base import Duration, GroupName, OneOrMore, Part, TopicName
+from groupsim.scenario.expect import Expectation
+from groupsim.scenario.members import Group, Member
+from groupsim.scenario.verbs import Entry
+from groupsim.scenario.world import Brokers, Network, Topic
+
+__all__ = ["VERSION", "Scenario"]
+
+VERSION: Final = 1
+
+
+class Scenario(Part):
+    """A scenario. Two are equal when they say the same, whatever they were made from."""
+
+    groupsim: Literal[1] = VERSION
+    """The version of this format."""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=60)]
+    title: Annotated[str, Field(max_length=200)] = ""
+    lesson: Annotated[str, Field(max_length=20_000)] = ""
+    """What a teacher would say: what is to be seen, why, and what to try next."""
+    topics: Annotated[dict[TopicName, Topic], Field(min_length=1)]
+    brokers: Brokers = Brokers()
+    network: Network = Network()
+    groups: Annotated[dict[GroupName, Group], Field(min_length=1)]
+    timeline: Annotated[tuple[Entry, ...], OneOrMore] = ()
+    until: Annotated[Duration, Field(gt=0)]
+    """Where the run ends."""
+    seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
+    """Used where no other seed is given."""
+    expect: Annotated[tuple[Expectation, ...], OneOrMore] = ()
+    stop_early: Duration | None = None
+    """Break the run off here, before ``until``: what cannot be known then is undecided."""
+
+    @property
+    def end_us(self) -> int:
+        """Where this run really ends."""
+        return self.until if self.stop_early is None else min(self.until, self.stop_early)
+
+    def members(self) -> dict[str, tuple[str, Member]]:
+        """Return every member by name, copies counted out, with its group, in the file's order."""
+        return {
+            name: (group_id, member)
+            for group_id, group in self.groups.items()
+            for member in group.members
+            for name in member.names()
+        }
+
+    def ended_at(self, us: int | None) -> Self:
+        """Return this scenario with another end: an earlier one breaks it off."""
+        if us is None:
+            return self
+        change: dict[str, int] = {"stop_early": us} if us < self.until else {"until": us}
+        return self.model_copy(update=change)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return maps, lists, texts and numbers from which ``from_plain`` makes an equal scenario."""
+        plain: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return {"groupsim": self.groupsim, **plain}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Scenario:
+        """Return the scenario that plain data describes, as a file would.
+
+        Raises:
+            ScenarioError: it is not a scenario; all faults at once.
+
+        """
+        from groupsim.scenario.loader import scenario_from_data
+
+        return scenario_from_data(dict(plain), "scenario")

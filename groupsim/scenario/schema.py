@@ -1,0 +1,29 @@
+"""The published JSON Schema of scenario files, made from the model, short forms included."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from groupsim.scenario.model import Scenario
+
+__all__ = ["SCHEMA_DIALECT", "json_schema"]
+
+SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that every scenario file satisfies.
+
+    It knows keys, types, times and choices; that names are declared is for ``groupsim validate``.
+    """
+    made = Scenario.model_json_schema(by_alias=True, schema_generator=GenerateJsonSchema)
+    made["properties"].pop("stop_early")
+    made["required"] = sorted({*made["required"], "groupsim"})
+    return {
+        "$schema": SCHEMA_DIALECT,
+        **made,
+        "title": "groupsim scenario",
+        "description": "A scenario file of groupsim; docs/scenarios.md explains it.",
+    }
