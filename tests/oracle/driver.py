@@ -10,8 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -22,8 +21,6 @@ Command = Mapping[str, Any]
 Result = dict[str, Any]
 
 _PROJECT = Path(__file__).parent / "java"
-_JAR = _PROJECT / "target" / "oracle.jar"
-_STAMP = _PROJECT / "target" / "built"  # Maven leaves a jar alone whose contents did not change
 _MAIN_CLASS = "groupsim.oracle.Driver"
 _EXIT_SECONDS = 10  # how long a closed driver may take to leave before it is killed
 
@@ -51,39 +48,36 @@ def topic_id(name: str, incarnation: int = 0) -> str:
 
 
 def build() -> list[str]:
-    """Build the project if its sources are newer than its jar; return the class path.
+    """Build the project unless these sources were built before; return the class path.
 
     Raises :class:`OracleError` with Maven's output when the build fails.
     """
-    with _building():
-        if _outdated():
-            done = subprocess.run(
-                ["mvn", "-q", "-B", "package"],
-                cwd=_PROJECT,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode != 0:
-                raise OracleError(f"mvn package failed:\n{done.stdout}{done.stderr}")
-            _STAMP.touch()
-    return [str(_JAR), str(_PROJECT / "target" / "lib" / "*")]
+    target = _PROJECT / "target"
+    # A name of its own for each state of the sources: a running driver keeps the jar it started
+    # with, whoever builds meanwhile.
+    jar = target / f"oracle-{_fingerprint()}.jar"
+    if not jar.exists():
+        target.mkdir(exist_ok=True)
+        with (target / "build.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not jar.exists():
+                _run_maven()
+                shutil.copy(target / "oracle.jar", jar)
+    return [str(jar), str(target / "lib" / "*")]
 
 
-@contextmanager
-def _building() -> Iterator[None]:
-    # Several test processes may find the jar missing at the same moment.
-    (_PROJECT / "target").mkdir(exist_ok=True)
-    with (_PROJECT / "target" / "build.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _run_maven() -> None:
+    command = ["mvn", "-q", "-B", "package"]
+    done = subprocess.run(command, cwd=_PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OracleError(f"mvn package failed:\n{done.stdout}{done.stderr}")
 
 
-def _outdated() -> bool:
-    if not _STAMP.exists() or not _JAR.exists():
-        return True
-    sources = [_PROJECT / "pom.xml", *(_PROJECT / "src").rglob("*.java")]
-    return max(path.stat().st_mtime for path in sources) > _STAMP.stat().st_mtime
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for path in sorted([_PROJECT / "pom.xml", *(_PROJECT / "src").rglob("*.java")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 class Oracle:

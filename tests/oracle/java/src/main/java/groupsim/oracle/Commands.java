@@ -69,24 +69,41 @@ final class Commands {
     private void reset(JsonNode command, ObjectNode result) {
         engine = null;
         MemberIds.restart(Json.text(command, "seed", ""));
-        JsonNode config = command.hasNonNull("config") ? command.get("config") : Json.object();
-        Engine fresh = new Engine(BrokerConfig.from(config), Json.integer(command, "time", 0));
+        Engine fresh = new Engine(config(command), Json.integer(command, "time", 0));
+        fresh.topics.begin();
         if (command.hasNonNull("topics")) {
             setTopics(fresh, command.get("topics"));
         }
+        start(fresh, command);
+        describeTopics(result);
+    }
+
+    /** The broker dies without a word and comes back, maybe with another configuration. */
+    private void restart(JsonNode command) {
+        Engine fresh = new Engine(config(command), engine);
+        fresh.topics.begin();
+        start(fresh, command);
+    }
+
+    private void start(Engine fresh, JsonNode command) {
+        fresh.publishTopics();
         if (Json.flag(command, "started", true)) {
             fresh.startup();
-            if (!command.hasNonNull("load")) {
+            if (command.hasNonNull("load")) {
+                command.get("load").forEach(partition -> fresh.elect(partition.intValue(), 0));
+            } else {
                 for (int partition = 0; partition < fresh.partitions(); partition++) {
                     fresh.elect(partition, 0);
                 }
-            } else {
-                command.get("load").forEach(partition -> fresh.elect(partition.intValue(), 0));
             }
         }
         fresh.settle();
         engine = fresh;
-        describeTopics(result);
+    }
+
+    private static BrokerConfig config(JsonNode command) {
+        return BrokerConfig.from(
+            command.hasNonNull("config") ? command.get("config") : Json.object());
     }
 
     private void request(Api api, ObjectNode command) {
@@ -105,6 +122,7 @@ final class Commands {
 
     private void control(String op, JsonNode command, ObjectNode result) {
         switch (op) {
+            case "restart" -> restart(command);
             case "advance" -> advance(command);
             case "timers" -> result.set("timers", engine.timers());
             case "snapshot" -> snapshot(command, result);
@@ -126,7 +144,9 @@ final class Commands {
                 engine.replication.log(partition(command)).truncateToHighWatermark());
             case "end_txn" -> endTransaction(command);
             case "topics" -> {
+                engine.topics.begin();
                 setTopics(engine, Json.need(command, "topics"));
+                engine.publishTopics();
                 describeTopics(result);
             }
             case "topics_deleted" -> topicsDeleted(command);
@@ -198,10 +218,8 @@ final class Commands {
     }
 
     private static void setTopics(Engine engine, JsonNode topics) {
-        engine.topics.begin();
         topics.fields().forEachRemaining(topic ->
             engine.topics.set(topic.getKey(), topic.getValue().intValue()));
-        engine.publishTopics();
     }
 
     private void topicsDeleted(JsonNode command) {

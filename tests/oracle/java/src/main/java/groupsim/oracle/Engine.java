@@ -28,7 +28,7 @@ final class Engine {
     // Far above what one command of a sane script fires at one instant.
     private static final int LIVELOCK = 20_000;
 
-    final Topics topics = new Topics();
+    final Topics topics;
     final Replication replication;
     final LogLoader loader;
     private final VirtualTime time;
@@ -39,10 +39,22 @@ final class Engine {
     private final int partitions;
     private List<ObjectNode> completed = new ArrayList<>();
 
+    /** A coordinator with empty logs and no topics. */
     Engine(BrokerConfig config, long timeMs) {
-        time = new VirtualTime(timeMs);
+        this(config, new VirtualTime(timeMs), new Topics(), new Replication());
+    }
+
+    /** What a crashed broker is after its restart: the logs, topics and time of {@code before}. */
+    Engine(BrokerConfig config, Engine before) {
+        this(config, before.time, before.topics, before.replication);
+    }
+
+    private Engine(BrokerConfig config, VirtualTime time, Topics topics, Replication replication) {
+        this.time = time;
+        this.topics = topics;
+        this.replication = replication;
+        replication.attach(config.offsetsLog());
         timer = new ManualTimer(time);
-        replication = new Replication(config.offsetsLog());
         loader = new LogLoader(replication, time);
         partitions = config.group().offsetsTopicPartitions();
         coordinator = GroupAccess.build(new GroupAccess.World(

@@ -40,12 +40,16 @@ final class Replication implements PartitionWriter {
     private final List<Position> positions = new ArrayList<>();
     private final Deque<Fault> appendFaults = new ArrayDeque<>();
     private final Deque<Errors> verificationFaults = new ArrayDeque<>();
-    private final LogConfig config;
+    private LogConfig config = null;
     private boolean held = false;
     private List<ObjectNode> news = new ArrayList<>();
 
-    Replication(LogConfig config) {
-        this.config = config;
+    /** A new coordinator works on these logs; the one before is gone and hears nothing more. */
+    void attach(LogConfig newConfig) {
+        config = newConfig;
+        listeners.clear();
+        appendFaults.clear();
+        verificationFaults.clear();
     }
 
     PartitionLog log(int partition) {

@@ -1,0 +1,56 @@
+package groupsim.oracle;
+
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/**
+ * Reads cases of the vector format (tests/vectors/README.md) from standard input, one a line, and
+ * writes what Kafka's own assignors make of them. A case with "repeat" is run that often, each
+ * time with a new assignor, and answered by the nanoseconds that each call took as well.
+ */
+public final class AssignorDriver {
+    private AssignorDriver() {
+    }
+
+    public static void main(String[] args) throws IOException {
+        OutputStream output = new BufferedOutputStream(System.out, 1 << 16);
+        System.setOut(System.err);
+        BufferedReader input =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            if (!line.isBlank()) {
+                output.write(Json.MAPPER.writeValueAsBytes(answer(Json.MAPPER.readTree(line))));
+                output.write('\n');
+                output.flush();
+            }
+        }
+    }
+
+    private static ObjectNode answer(JsonNode vector) {
+        ObjectNode answer = Json.object();
+        ArrayNode nanoseconds = Json.array();
+        int repeats = vector.path("repeat").asInt(1);
+        for (int run = 0; run < repeats; run++) {
+            AssignorCase running = new AssignorCase(Json.text(vector, "kind"));
+            ArrayNode rounds = Json.array();
+            for (JsonNode round : Json.need(vector, "rounds")) {
+                rounds.add(running.play(round));
+            }
+            nanoseconds.add(running.nanoseconds());
+            answer.set("rounds", rounds);
+            ErrorLog.takeErrors();
+        }
+        if (vector.has("repeat")) {
+            answer.set("nanoseconds", nanoseconds);
+        }
+        return answer;
+    }
+}
