@@ -62,7 +62,8 @@ def build() -> list[str]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not jar.exists():
                 _run_maven()
-                shutil.copy(target / "oracle.jar", jar)
+                # Renamed into place, so that no process sees half a jar.
+                Path(shutil.copy(target / "oracle.jar", target / "new.jar")).replace(jar)
     return [str(jar), str(target / "lib" / "*")]
 
 
