@@ -60,6 +60,13 @@ class Metrics:
             for tracker in self._groups.values():
                 tracker.ledger.demand_changed()
 
+    def tracker(self, group_id: str) -> GroupTracker | None:
+        """Return what follows a group, or None as long as no event has named it.
+
+        For readings in the middle of a run: call ``tracker.ledger.advance(now_us)`` first.
+        """
+        return self._groups.get(group_id)
+
     def finish(self, end_us: int) -> Summary:
         """Return the summary of all groups up to ``end_us``."""
         groups = (self._groups[name].finish(end_us) for name in sorted(self._groups))

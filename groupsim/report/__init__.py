@@ -1,0 +1,17 @@
+"""Reports of a run: in sentences, on a terminal, as JSON. They read events and nothing else."""
+
+from __future__ import annotations
+
+from groupsim.report.model import Expectations, Heading, Outcome, Verdict, overall
+from groupsim.report.narrator import Line, Narrator, Timeline
+
+__all__ = [
+    "Expectations",
+    "Heading",
+    "Line",
+    "Narrator",
+    "Outcome",
+    "Timeline",
+    "Verdict",
+    "overall",
+]

@@ -1,0 +1,239 @@
+"""A run told in sentences: one line for each thing that a person would want to know.
+
+Where Kafka's broker logs a sentence, it stands here as it is, so that it can be found in real logs. The
+many small steps of the protocol are left out; ``groupsim show --kind`` has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from groupsim.report.words import partitions, plain_text, printable, some
+from groupsim.trace.events import Event
+from groupsim.trace.writer import TraceWriter
+
+__all__ = ["Line", "Narrator", "Timeline"]
+
+_PROCESS: Final = {
+    "started": ("starts", "start", "process"),
+    "stopping": ("is asked to stop", "are asked to stop", "process"),
+    "exited": ("has exited", "have exited", "process"),
+    "killed": ("is killed: its time to close ran out", "are killed", "trouble"),
+    "crashed": ("crashes", "crash", "trouble"),
+    "paused": ("freezes", "freeze", "trouble"),
+    "resumed": ("runs again", "run again", "process"),
+}
+_OWNERSHIP: Final = {
+    "assigned": ("takes", "take", "ownership"),
+    "revoked": ("gives up", "give up", "ownership"),
+    "lost": ("has lost", "have lost", "trouble"),
+}
+_QUIET_LEVELS: Final = ("TRACE", "DEBUG", "INFO")
+_QUIET_APPLICATION: Final = ("processing_started", "processing_finished")
+_MERGE_FROM: Final = 4
+"""So many members doing the same thing in a row become one line."""
+
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a timeline. ``group`` is "" for what concerns no group, or all of them.
+
+    ``tone`` is one of process, ownership, trouble, broker, scenario, client.
+    """
+
+    time_us: int
+    group: str
+    who: str
+    text: str
+    tone: str
+
+
+class Narrator:
+    """Turns events into lines for ``tell``; ``flush`` tells what is still held back at the end."""
+
+    def __init__(self, tell: Callable[[Line], None]) -> None:
+        self._tell = tell
+        self._group_of: dict[str, str] = {}
+        self._held: list[tuple[Line, tuple[str, str, str], Any]] = []
+
+    kinds: Final = (
+        *("topic", "client", "timeline", "process", "order", "network", "fault", "leadership"),
+        *("append_done", "script", "broker_log", "ownership", "callback", "commit"),
+        *("application", "exception", "client_log"),
+    )
+
+    def attach(self, writer: TraceWriter) -> None:
+        """Follow a trace while it is written."""
+        for kind in self.kinds:
+            writer.listen(kind, self.feed)
+
+    def feed(self, event: Event) -> None:
+        """Take one event; kinds without a sentence are ignored."""
+        handler: Any = getattr(self, f"_on_{event.kind}", None)
+        if handler is not None:
+            handler(event, event.fields)
+
+    def flush(self) -> None:
+        """Tell the lines held back for merging."""
+        held, self._held = self._held, []
+        if len(held) < _MERGE_FROM:
+            for line, _, _ in held:
+                self._tell(line)
+            return
+        first, (_, plural, _), _ = held[0]
+        items = [item for _, _, item in held if item is not None]
+        count = sum(len(item) for item in items)
+        what = f" {count} partitions" if items else ""
+        names = some(line.who for line, _, _ in held)
+        text = f"{len(held)} members {plural}{what} ({names})"
+        self._tell(
+            Line(time_us=first.time_us, group=first.group, who="", text=text, tone=first.tone)
+        )
+
+    def _say(self, event: Event, who: str, text: str, tone: str, group: str | None = None) -> None:
+        self.flush()
+        self._tell(self._line(event, who, text, tone, group))
+
+    def _line(self, event: Event, who: str, text: str, tone: str, group: str | None) -> Line:
+        return Line(
+            time_us=event.time_us,
+            group=self._group_of.get(who, "") if group is None else group,
+            who=who,
+            text=printable(text),
+            tone=tone,
+        )
+
+    def _merge(
+        self, event: Event, who: str, words: tuple[str, str, str], text: str, item: Any = None
+    ) -> None:
+        """Hold a line back: the next ones may say the same of others."""
+        line = self._line(event, who, text, words[2], None)
+        if self._held and (self._held[-1][1] != words or self._held[-1][0].group != line.group):
+            self.flush()
+        self._held.append((line, words, item))
+
+    def _on_topic(self, event: Event, f: Fields) -> None:
+        if event.time_us:  # those of the start are no news
+            text = f"topic {f['topic']} now has {f['partitions']} partitions"
+            self._say(event, "", text, "scenario")
+
+    def _on_client(self, _: Event, f: Fields) -> None:
+        self._group_of[f["who"]] = f["group_id"]
+
+    def _on_timeline(self, event: Event, f: Fields) -> None:
+        text = _words("scenario:", f["action"], f["targets"], _bracketed(f["detail"]))
+        self._say(event, "", text, "scenario")
+
+    def _on_process(self, event: Event, f: Fields) -> None:
+        who, what = f["who"], f["event"]
+        words = _PROCESS.get(what, (what, what, "process"))
+        text = _words(words[0], _bracketed(f["detail"]))
+        if f["role"] == "client":
+            self._merge(event, who, words, text)
+        else:
+            self._say(event, who, text, words[2])
+
+    def _on_order(self, event: Event, f: Fields) -> None:
+        text = _words("is told:", f["name"].replace("_", " "), _bracketed(f["arguments"]))
+        self._say(event, f["who"], text, "scenario")
+
+    def _on_network(self, event: Event, f: Fields) -> None:
+        text = _words("network:", f["event"], f["selector"], _bracketed(f["detail"]))
+        self._say(event, "", text, "trouble")
+
+    def _on_fault(self, event: Event, f: Fields) -> None:
+        text = _words("fault:", f["fault"], f["target"], _bracketed(f["detail"]))
+        self._say(event, "", text, "trouble")
+
+    def _on_leadership(self, event: Event, f: Fields) -> None:
+        if event.time_us:  # the first elections are how the world begins
+            what = f"{f['event']} (epoch {f['epoch']})"
+            text = f"coordinator of __consumer_offsets-{f['partition']} {what}"
+            self._say(event, plain_text(f["broker"]), text, "broker")
+
+    def _on_append_done(self, event: Event, f: Fields) -> None:
+        if f["error_code"]:
+            text = f"append {f['append_id']} failed with error {f['error_code']}"
+            self._say(event, f["who"], text, "trouble")
+
+    def _on_script(self, event: Event, f: Fields) -> None:
+        self._say(event, f["who"], f["sentence"], "client")
+
+    def _on_broker_log(self, event: Event, f: Fields) -> None:
+        if f["level"] not in ("TRACE", "DEBUG"):
+            tone = "broker" if f["level"] == "INFO" else "trouble"
+            self._say(event, f["who"], f["sentence"], tone, f["group_id"])
+
+    def _on_ownership(self, event: Event, f: Fields) -> None:
+        change, pairs = f["change"], f["partitions"]
+        words = _OWNERSHIP.get(change, (change, change, "ownership"))
+        if pairs or change == "assigned":
+            self._merge(event, f["who"], words, f"{words[0]} {partitions(pairs)}", pairs)
+
+    def _on_callback(self, event: Event, f: Fields) -> None:
+        if f["phase"] == "raised":
+            self._say(event, f["who"], f"{f['callback']} raised an exception", "trouble")
+
+    def _on_commit(self, event: Event, f: Fields) -> None:
+        if f["outcome"] != "ok":
+            text = f"commit ({f['mode']}) failed: {f['outcome']}"
+            self._say(event, f["who"], text, "trouble")
+
+    def _on_application(self, event: Event, f: Fields) -> None:
+        if f["event"] not in _QUIET_APPLICATION:
+            text = f"{f['event'].replace('_', ' ')} ({f['duration_ms']} ms)"
+            self._say(event, f["who"], text, "trouble")
+
+    def _on_exception(self, event: Event, f: Fields) -> None:
+        detail = f": {f['detail']}" if f["detail"] else ""
+        text = f"{f['call']} raises {f['exception']}{detail}"
+        self._say(event, f["who"], text, "trouble")
+
+    def _on_client_log(self, event: Event, f: Fields) -> None:
+        if f["level"] not in _QUIET_LEVELS:
+            self._say(event, f["who"], f["sentence"], "trouble")
+
+
+class Timeline:
+    """Keeps the first and the last lines of a story: enough to read, however long the run was."""
+
+    def __init__(self, most: int = 400) -> None:
+        self._first: list[Line] = []
+        self._last: list[Line] = []
+        self._half = most // 2
+        self.omitted = 0
+
+    def __call__(self, line: Line) -> None:
+        """Take the next line."""
+        if len(self._first) < self._half:
+            self._first.append(line)
+            return
+        self._last.append(line)
+        if len(self._last) > 2 * self._half:  # cut rarely, and by half
+            self.omitted += self._half
+            del self._last[: self._half]
+
+    def __iter__(self) -> Iterator[Line | None]:
+        """Yield the lines, and None where some are left out."""
+        yield from self._first
+        if self.omitted:
+            yield None
+        yield from self._last
+
+    def lines(self) -> list[Line]:
+        """Return the lines alone."""
+        return [line for line in self if line is not None]
+
+
+def _bracketed(detail: Any) -> str:
+    text = plain_text(detail) if detail not in (None, "", (), {}) else ""
+    return f"({text})" if text else ""
+
+
+def _words(*parts: Any) -> str:
+    return " ".join(text for part in parts if (text := plain_text(part)))
