@@ -33,6 +33,7 @@ __all__ = [
     "MemberName",
     "Names",
     "NodeIds",
+    "NotEmpty",
     "OneOrMore",
     "Part",
     "TopicName",
@@ -158,7 +159,15 @@ def _one_or_more(value: Any) -> Any:
     return value if isinstance(value, tuple) or value is None else (value,)
 
 
+def _not_empty(value: Any) -> Any:
+    if value is not None and len(value) == 0:
+        raise fault("is empty", found="nothing in it", allowed="at least one")
+    return value
+
+
 OneOrMore: Final = _OneOrMore()
+NotEmpty: Final = AfterValidator(_not_empty)
+"""Checked last: a list whose items have faults is not empty besides."""
 
 Named = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _TOPIC_MAX: Final = 249  # org.apache.kafka.common.internals.Topic
@@ -180,10 +189,10 @@ GroupName = Annotated[str, Field(min_length=1, max_length=249)]
 NAMES_SCHEMA: Final[Mapping[str, Any]] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
 }
-Names = Annotated[tuple[str, ...], Field(min_length=1), OneOrMore]
+Names = Annotated[tuple[str, ...], OneOrMore, NotEmpty]
 """One name or a list of them; where members are meant, patterns with ``*`` too."""
 
-NodeIds = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1), OneOrMore]
+NodeIds = Annotated[tuple[Annotated[int, Field(ge=1)], ...], OneOrMore, NotEmpty]
 
 _CONFIG_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [

@@ -14,6 +14,7 @@ from typing import Any, Final
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import APIS
 from groupsim.scenario._base import Part
+from groupsim.scenario.config_checks import ConfigChecker
 from groupsim.scenario.document import Document
 from groupsim.scenario.durations import duration_text
 from groupsim.scenario.expect import Expectation, Window
@@ -75,6 +76,11 @@ class Checker:
             self.entry(entry, ("timeline", index))
         for index, expectation in enumerate(self.scenario.expect):
             self.expectation(expectation, ("expect", index))
+        ConfigChecker(self.scenario, self.add, self.stands).check()
+
+    def stands(self, path: Path) -> bool:
+        """Return whether a path of the usable rest is written in the file."""
+        return self.form.original(path) in self.document.places
 
     # -- declarations ---------------------------------------------------------------------------
 
@@ -131,17 +137,14 @@ class Checker:
     def topic(self, topic: str, path: Path, short: Path = ()) -> None:
         """A topic is declared."""
         known = self.topics()
-        if topic not in known:
-            standing = (
-                short if short and self.form.original(short) in self.document.places else path
-            )
+        if known and topic not in known:
+            standing = short if short and self.stands(short) else path
             self.unknown(standing, "topic", topic, known)
 
     def topics(self) -> tuple[str, ...]:
         """Return the declared topics, those with faults of their own included."""
         written = self.document.data.get("topics")
-        more = tuple(str(name) for name in written) if isinstance(written, dict) else ()
-        return tuple(dict.fromkeys((*self.scenario.topics, *more)))
+        return tuple(str(name) for name in written) if isinstance(written, dict) else ()
 
     def members_spoiled(self) -> bool:
         """Return whether faults may hide members, so that nothing can be said of names."""
@@ -216,7 +219,7 @@ class Checker:
     def written(self, path: Path, name: str, index: int) -> Path:
         """Return where the item of a list stands that may be written short."""
         for place in ((*path, name, index), (*path, name), (*path, index)):
-            if self.form.original(place) in self.document.places:
+            if self.stands(place):
                 return place
         return path
 
@@ -230,8 +233,8 @@ class Checker:
     def group(self, group_id: str | None, path: Path) -> None:
         """A group is declared."""
         written = self.document.data.get("groups")
-        known = tuple(written) if isinstance(written, dict) else tuple(self.scenario.groups)
-        if group_id is not None and group_id not in known:
+        known = tuple(str(name) for name in written) if isinstance(written, dict) else ()
+        if known and group_id is not None and group_id not in known:
             self.unknown(path, "group", group_id, known)
 
     def choice(self, name: str | None, known: Sequence[str], what: str, path: Path) -> None:

@@ -55,4 +55,4 @@ def client_factory(kind: str) -> Any:
 
 def config_names(kind: str) -> tuple[str, ...]:
     """Return the configuration names that a client kind says it knows; empty: it does not say."""
-    return tuple(getattr(client_factory(kind), "config_names", ()))
+    return tuple(sorted(getattr(client_factory(kind), "config_names", ())))

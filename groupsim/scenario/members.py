@@ -13,6 +13,7 @@ from groupsim.scenario._base import (
     ConfigMap,
     Duration,
     MemberName,
+    NotEmpty,
     OneOrMore,
     Part,
     TopicName,
@@ -29,7 +30,7 @@ class Subscription(Part):
     Written short, a name or a list of names are topics.
     """
 
-    topics: Annotated[tuple[TopicName, ...] | None, OneOrMore] = None
+    topics: Annotated[tuple[TopicName, ...] | None, OneOrMore, NotEmpty] = None
     pattern: str | None = None
 
     SHORT: ClassVar[Mapping[str, Any]] = NAMES_SCHEMA
@@ -130,7 +131,7 @@ class Member(Part):
 class Group(Part):
     """A consumer group. What it says of clients holds for all members that do not say otherwise."""
 
-    members: Annotated[tuple[Member, ...], Field(min_length=1), OneOrMore]
+    members: Annotated[tuple[Member, ...], OneOrMore, NotEmpty]
     client: str | None = None
     subscribe: Subscription | None = None
     config: ConfigMap = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 
-from groupsim.scenario._base import Duration, GroupName, OneOrMore, Part, TopicName
+from groupsim.scenario._base import Duration, GroupName, NotEmpty, OneOrMore, Part, TopicName
 from groupsim.scenario.expect import Expectation
 from groupsim.scenario.members import Group, Member
 from groupsim.scenario.verbs import Entry
@@ -27,10 +27,10 @@ class Scenario(Part):
     title: Annotated[str, Field(max_length=200)] = ""
     lesson: Annotated[str, Field(max_length=20_000)] = ""
     """What a teacher would say: what is to be seen, why, and what to try next."""
-    topics: Annotated[dict[TopicName, Topic], Field(min_length=1)]
+    topics: Annotated[dict[TopicName, Topic], NotEmpty]
     brokers: Brokers = Brokers()
     network: Network = Network()
-    groups: Annotated[dict[GroupName, Group], Field(min_length=1)]
+    groups: Annotated[dict[GroupName, Group], NotEmpty]
     timeline: Annotated[tuple[Entry, ...], OneOrMore] = ()
     until: Annotated[Duration, Field(gt=0)]
     """Where the run ends."""
