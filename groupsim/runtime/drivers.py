@@ -19,6 +19,7 @@ same microsecond fire in the order of their floats.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -80,23 +81,30 @@ class _VirtualClock:
 
 
 @trio.lowlevel.enable_ki_protection
-async def run_virtual(kernel: Kernel, until_us: int) -> None:
+async def run_virtual(
+    kernel: Kernel, until_us: int, on_progress: Callable[[], None] | None = None
+) -> None:
     """Run the kernel under virtual time until ``until_us``, that instant included.
 
     The other tasks of this trio run live in the same time. Returns with the clocks of kernel and
     trio at ``until_us``. Cancellation and Ctrl-C get through between actions, never inside one.
+    ``on_progress`` is called now and then, every few thousand actions.
 
     Raises:
         ClockError: the trio run's clock is not a MockClock that stands still.
 
     """
     clock = _VirtualClock(kernel)
+    told = kernel.executed
     await wait_all_tasks_blocked()
     while True:
         deadline_us = clock.next_deadline_us()
         if deadline_us is None:
             deadline_us = _NEVER
         executed = kernel.pump(min(until_us, deadline_us - 1), BUDGET)
+        if on_progress is not None and kernel.executed >= told + BUDGET:
+            told = kernel.executed
+            on_progress()
         if kernel.woken:
             kernel.woken = False
             clock.set(kernel.now_us)
