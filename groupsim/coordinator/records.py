@@ -6,7 +6,15 @@ OffsetCommitKey/Value schemas; times are milliseconds.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from groupsim.coordinator.failures import IllegalStateError
 from groupsim.protocol.messages import message
+
+if TYPE_CHECKING:
+    from groupsim.coordinator.classic.group import ClassicGroup
 
 __all__ = [
     "GroupMetadataKey",
@@ -18,6 +26,11 @@ __all__ = [
     "RecordKey",
     "RecordValue",
     "TransactionMarker",
+    "as_written",
+    "empty_group_record",
+    "group_record",
+    "group_tombstone",
+    "offset_tombstone",
 ]
 
 
@@ -97,3 +110,78 @@ class Record:
     producer_id: int = -1
     producer_epoch: int = -1
     marker: TransactionMarker | None = None
+
+
+def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
+    """A group as it is now, with these assignments (C-09)."""
+    members = []
+    for member in group.members.values():
+        if group.protocol_name is None:
+            raise IllegalStateError(
+                "Attempted to write non-empty group metadata with no defined protocol."
+            )
+        subscription = member.metadata(group.protocol_name)
+        members.append(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=subscription,
+                assignment=assignments[member.member_id],
+            )
+        )
+    return Record(
+        key=GroupMetadataKey(group=group.group_id),
+        value=GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation_id,
+            protocol=group.protocol_name,
+            leader=group.leader_id,
+            current_state_timestamp=_timestamp(group),
+            members=tuple(members),
+        ),
+    )
+
+
+def empty_group_record(group: ClassicGroup) -> Record:
+    """The first record of a new group (J-21)."""
+    return Record(
+        key=GroupMetadataKey(group=group.group_id),
+        value=GroupMetadataValue(
+            protocol_type="",
+            generation=0,
+            current_state_timestamp=_timestamp(group),
+            members=(),
+        ),
+    )
+
+
+def _timestamp(group: ClassicGroup) -> int:
+    return -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
+
+
+def group_tombstone(group_id: str) -> Record:
+    """A group is gone."""
+    return Record(key=GroupMetadataKey(group=group_id))
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
+    """A committed offset is gone."""
+    return Record(key=OffsetCommitKey(group=group_id, topic=topic, partition=partition))
+
+
+def as_written(record: Record) -> Record:
+    """What of a record reaches the log.
+
+    An offset with an expire timestamp is written in value version 1, which has neither leader
+    epoch nor topic id; memory keeps them until the next load (O-08).
+    """
+    value = record.value
+    if not isinstance(value, OffsetCommitValue) or value.expire_timestamp == -1:
+        return record
+    return dataclasses.replace(
+        record, value=dataclasses.replace(value, leader_epoch=-1, topic_id="")
+    )

@@ -50,9 +50,13 @@ class JavaHashMap(dict[str, V], Generic[V]):
 
     __slots__ = ("_capacity", "_order", "_spreads")
 
-    def __init__(self) -> None:
+    def __init__(self, *, capacity_for: int | None = None) -> None:
+        """Make an empty map; with ``capacity_for`` as the copy of a collection of that size."""
         super().__init__()
         self._capacity = _INITIAL_CAPACITY
+        if capacity_for is not None:  # new HashSet<>(collection): size / 0.75 + 1, at least 16
+            while self._capacity < capacity_for * 4 // 3 + 1:
+                self._capacity *= 2
         self._order: list[str] | None = []
         self._spreads: dict[str, int] = {}
 

@@ -1,0 +1,1 @@
+"""Classic groups: the broker's side of JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""

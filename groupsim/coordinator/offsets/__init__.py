@@ -1,0 +1,1 @@
+"""Committed offsets: commit, transactional commit, fetch, delete and expiry (family O)."""
