@@ -73,7 +73,7 @@ class Checker:
         for index, link in enumerate(self.scenario.network.links):
             self.selection(link, ("network", "links", index))
         for index, entry in enumerate(self.scenario.timeline):
-            self.entry(entry, ("timeline", index))
+            self.entry(index, entry, ("timeline", index))
         for index, expectation in enumerate(self.scenario.expect):
             self.expectation(expectation, ("expect", index))
         ConfigChecker(self.scenario, self.add, self.stands).check()
@@ -165,7 +165,7 @@ class Checker:
 
     # -- the timeline ---------------------------------------------------------------------------
 
-    def entry(self, entry: Entry, path: Path) -> None:
+    def entry(self, index: int, entry: Entry, path: Path) -> None:
         """Everything that an entry names exists, and it happens within the run."""
         for name in ("at", "until"):
             at = getattr(entry, name)
@@ -179,7 +179,7 @@ class Checker:
         place = (*path, verb)
         if verb == "add_partitions":
             for topic, total in action.items():
-                self.growth(topic, total, (*place, topic))
+                self.growth(index, topic, total, (*place, topic))
             return
         self.selection(action, place)
         self.group(getattr(action, "leader_of", None), (*place, "leader_of"))
@@ -187,20 +187,27 @@ class Checker:
         self.subscription(getattr(action, "subscribe", None), (*place, "subscribe"))
         self.work(getattr(action, "work", None), (*place, "work"))
         if verb == "subscribe":
-            for index, topic in enumerate(action.topics or ()):
-                self.topic(topic, (*place, "topics", index))
+            for number, topic in enumerate(action.topics or ()):
+                self.topic(topic, (*place, "topics", number))
             self.pattern(action.pattern, (*place, "pattern"))
         self.broker(getattr(action, "broker", None), (*place, "broker"))
         self.broker(getattr(action, "to", None), (*place, "to"))
         self.choice(getattr(action, "error", None), _ERRORS, "error", (*place, "error"))
         self.choice(getattr(action, "api", None), _APIS, "API", (*place, "api"))
 
-    def growth(self, topic: str, total: int, path: Path) -> None:
-        """Topics only grow."""
+    def growth(self, index: int, topic: str, total: int, path: Path) -> None:
+        """Topics only grow: from what they begin with, and from entry to entry in time."""
         self.topic(topic, path)
         known = self.scenario.topics.get(topic)
-        if known is not None and total <= known.partitions:
-            allowed = f"more than the {known.partitions} it begins with"
+        if known is None:
+            return
+        mine = (self.scenario.timeline[index].at or 0, index)
+        earlier = [known.partitions]
+        for other, entry in enumerate(self.scenario.timeline):
+            if entry.add_partitions and (entry.at or 0, other) < mine:
+                earlier.append(entry.add_partitions.get(topic, 0))
+        if total <= max(earlier):
+            allowed = f"more than the {max(earlier)} that it has by then"
             self.add(path, "topics only grow", found=str(total), allowed=allowed)
 
     def selection(self, action: Any, path: Path) -> None:

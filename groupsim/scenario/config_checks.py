@@ -98,7 +98,9 @@ class ConfigChecker:
 
         for refusal in refusals(wanted.config, construct):
             place = self._said(paths, "config", refusal.name)
-            if not self._stands(place):
+            if refusal.name.startswith("work"):
+                place = self._said(paths, "work")
+            elif not self._stands(place):
                 place = self._said(paths, "config")
             unknown = f"the client {wanted.client} has no option"
             self._refused(place, refusal, unknown, config_names(wanted.client))
@@ -107,7 +109,7 @@ class ConfigChecker:
         name = refusal.name
         if not name:
             self._add(path, f"the client refuses: {refusal.allowed}")
-        elif known and name not in known:
+        elif known and name not in known and not name.startswith("work"):
             self._add(path, f"{unknown} {shown(name)}", near=near_match(name, known))
         else:
             problem = "not a value for this option" if path[-1] == name else f"{name} is refused"

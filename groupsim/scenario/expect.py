@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from groupsim.scenario._base import DURATION_SCHEMA, Duration, Names, Part, fault
 
@@ -151,6 +151,12 @@ class StateAt(Part):
         return {"is": value}
 
 
+def _something(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema that an expectation expects something."""
+    kinds = [name for name in schema["properties"] if name not in Expectation.WHO]
+    schema["anyOf"] = [{"required": [kind]} for kind in kinds]
+
+
 class Expectation(Part):
     """What is expected of one group (which may stay unsaid where there is only one)."""
 
@@ -177,6 +183,8 @@ class Expectation(Part):
     commits: CommitCount | None = None
     committed: CommittedAt | None = None
 
+    model_config = ConfigDict(json_schema_extra=_something)
+
     WHO: ClassVar[tuple[str, ...]] = ("group",)
 
     @classmethod
@@ -189,7 +197,7 @@ class Expectation(Part):
         return tuple(name for name in self.kinds() if getattr(self, name) is not None)
 
     @model_validator(mode="after")
-    def _something(self) -> Self:
+    def _expects(self) -> Self:
         if not self.given():
             raise fault("nothing is expected", allowed=", ".join(self.kinds()))
         return self

@@ -21,7 +21,7 @@ from groupsim.scenario._base import (
 )
 from groupsim.scenario.world import Spread
 
-__all__ = ["Group", "Member", "Poison", "Start", "Subscription", "Work"]
+__all__ = ["Group", "Member", "Poison", "Raise", "Start", "Subscription", "Work"]
 
 
 class Subscription(Part):
@@ -70,27 +70,47 @@ class Poison(Part):
     partition: Annotated[int, Field(ge=0)]
     offset: Annotated[int, Field(ge=0)] | None = None
     """None: every record of the partition."""
-    takes: Duration
+    takes: Spread
+
+
+class Raise(Part):
+    """An exception, by the simple name of its Java class: the ``nth`` time, or each time."""
+
+    exception: str
+    nth: Annotated[int, Field(ge=1)] | None = None
+
+    SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+
+    @classmethod
+    def short(cls, value: Any) -> Any:
+        """Take a name for the exception, each time."""
+        return {"exception": value}
 
 
 class Work(Part):
     """What the application does. What is not said keeps the client kind's default."""
 
+    poll_timeout: Duration | None = None
+    """The argument of ``poll``."""
     poll_every: Spread | None = None
-    """Between two polls that found nothing to do."""
+    """The pause after a poll that returned nothing."""
     takes: Spread | None = None
-    """Processing time for each poll that returned records."""
+    """Processing time for what one poll returned."""
+    max_records: Annotated[int, Field(ge=1)] | None = None
+    """At most so many records for each poll; ``max.poll.records`` where nothing is said."""
     poison: Annotated[tuple[Poison, ...] | None, OneOrMore] = None
     on_assigned: Spread | None = None
     on_revoked: Spread | None = None
     on_lost: Spread | None = None
     """Time spent inside the rebalance listener's callbacks."""
-    raises: dict[Literal["on_assigned", "on_revoked", "on_lost", "processing"], str] | None = None
+    raises: dict[Literal["on_assigned", "on_revoked", "on_lost", "processing"], Raise] | None = None
     """Exceptions that come out of the application's code, by where."""
     commit: Literal["auto", "sync", "async", "none"] | None = None
     close_timeout: Duration | None = None
     on_error: Literal["continue", "close", "crash"] | None = None
-    """What the application does with an exception out of ``poll``."""
+    """What the application does with an exception out of ``poll``; ``close``, if not said."""
+    error_pause: Duration | None = None
+    """How long it waits after an error before it continues."""
 
 
 class Member(Part):

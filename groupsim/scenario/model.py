@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field
 
@@ -39,6 +39,11 @@ class Scenario(Part):
     expect: Annotated[tuple[Expectation, ...], OneOrMore] = ()
     stop_early: Duration | None = None
     """Break the run off here, before ``until``: what cannot be known then is undecided."""
+    scripts: Annotated[tuple[str, ...], OneOrMore] = ()
+    """Names of the Python functions that took part in the run that wrote this down."""
+
+    HIDDEN: ClassVar[tuple[str, ...]] = ("stop_early", "scripts")
+    """Fields of recorded runs; people do not write them."""
 
     @property
     def end_us(self) -> int:

@@ -19,7 +19,8 @@ def json_schema() -> dict[str, Any]:
     It knows keys, types, times and choices; that names are declared is for ``groupsim validate``.
     """
     made = Scenario.model_json_schema(by_alias=True, schema_generator=GenerateJsonSchema)
-    made["properties"].pop("stop_early")
+    for name in Scenario.HIDDEN:
+        made["properties"].pop(name)
     made["required"] = sorted({*made["required"], "groupsim"})
     return {
         "$schema": SCHEMA_DIALECT,

@@ -115,14 +115,24 @@ def work_plain(work: Work) -> dict[str, Any]:
                 "topic": poison.topic,
                 "partition": poison.partition,
                 "offset": poison.offset,
-                "processing_ms": poison.takes // 1000,
+                "processing_ms": spread_plain(poison.takes),
             }
             for poison in work.poison
         )
-    others = {"raises": work.raises, "commit": work.commit, "on_error": work.on_error}
+    if work.raises is not None:
+        made["raises"] = {
+            place: {"exception": raised.exception, "nth": raised.nth or 0}
+            for place, raised in work.raises.items()
+        }
+    others = {
+        "commit": work.commit,
+        "on_error": work.on_error,
+        "max_records": work.max_records,
+        "poll_timeout_ms": _whole_ms(work.poll_timeout),
+        "error_pause_ms": _whole_ms(work.error_pause),
+        "close_timeout_ms": _whole_ms(work.close_timeout),
+    }
     made.update({name: value for name, value in others.items() if value is not None})
-    if work.close_timeout is not None:
-        made["close_timeout_ms"] = work.close_timeout // 1000
     return made
 
 
@@ -138,6 +148,10 @@ def spread_plain(spread: Spread) -> Any:
     if drawn.max is not None:
         made["max_ms"] = drawn.max // 1000
     return {"lognormal": made}
+
+
+def _whole_ms(us: int | None) -> int | None:
+    return None if us is None else us // 1000
 
 
 def _ms(times_us: Sequence[int]) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ _PLACEHOLDERS: Final[Mapping[str, Any]] = {
     "groupsim": 1,
     "name": "unnamed",
     "topics": {"unnamed": {"partitions": 1}},
-    "groups": {"unnamed": {"members": [{"name": "unnamed", "subscribe": "unnamed"}]}},
+    "groups": {"unnamed": {"members": [{"name": "unnamed", "subscribe": {"pattern": "unnamed"}}]}},
     "until": "366d",
 }
 """Stand in for required fields that are missing or spoiled, so that the rest can be checked."""
@@ -166,7 +166,7 @@ def _known_fields(loc: Path) -> tuple[str, ...]:
         if here is None:
             return ()
     if isinstance(here, type) and issubclass(here, BaseModel):
-        hidden = ("stop_early",)
+        hidden = Scenario.HIDDEN if here is Scenario else ()
         return tuple(written(here, name) for name in here.model_fields if name not in hidden)
     return ()
 

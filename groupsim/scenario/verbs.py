@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from groupsim.scenario._base import (
     NAMES_SCHEMA,
@@ -19,7 +19,7 @@ from groupsim.scenario._base import (
     one_of,
 )
 from groupsim.scenario.members import Subscription, Work
-from groupsim.scenario.world import Latency
+from groupsim.scenario.world import Latency, Spread
 
 __all__ = [
     "BrokerTargets",
@@ -31,6 +31,7 @@ __all__ = [
     "Entry",
     "FailAppends",
     "LinkChange",
+    "LogTarget",
     "MoveCoordinator",
     "Pause",
     "Restart",
@@ -195,18 +196,41 @@ class MoveCoordinator(Part):
         return self
 
 
-class FailAppends(Part):
-    """The next appends of a group's coordinator (or of all) fail with one of Kafka's errors."""
+class LogTarget(Part):
+    """A partition of ``__consumer_offsets``, by its number or a group's name; all, if not said."""
 
     group: str | None = None
     partition: Annotated[int, Field(ge=0)] | None = None
-    error: str = "NOT_ENOUGH_REPLICAS"
-    count: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+
+    SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+
+    @classmethod
+    def short(cls, value: Any) -> Any:
+        """Take a name for the group."""
+        return {"group": value}
 
     @model_validator(mode="after")
     def _which(self) -> Self:
         one_of(self, ("group", "partition"), least=0)
         return self
+
+
+class FailAppends(LogTarget):
+    """Appends of a group's coordinator fail with one of Kafka's errors: ``count`` of them, or all
+    ``for`` some time; the next one, where neither is said.
+    """
+
+    error: str = "NOT_ENOUGH_REPLICAS"
+    count: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    for_: Annotated[Duration | None, Field(validation_alias="for", serialization_alias="for")] = (
+        None
+    )
+
+
+def _one_verb(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema what ``_complete`` checks."""
+    verbs = [name for name in schema["properties"] if name not in Entry.WHEN]
+    schema["oneOf"] = [{"required": [verb]} for verb in verbs]
 
 
 class Entry(Part):
@@ -241,6 +265,13 @@ class Entry(Part):
     start_broker: BrokerTargets | None = None
     move_coordinator: MoveCoordinator | None = None
     fail_appends: FailAppends | None = None
+    stall_appends: LogTarget | None = None
+    """Appends are neither committed nor refused, until ``resume_appends``."""
+    resume_appends: LogTarget | None = None
+    replication_delay: Spread | None = None
+    """From now on it takes so long from an append to its commit."""
+
+    model_config = ConfigDict(json_schema_extra=_one_verb)
 
     WHEN: ClassVar[tuple[str, ...]] = ("at", "every", "until")
 
@@ -266,6 +297,8 @@ class Entry(Part):
             raise fault("when does it happen?", allowed="at, or every (with until)")
         if self.until is not None and self.every is None:
             raise fault("until goes with every")
+        if self.every is not None and self.add_partitions is not None:
+            raise fault("partitions are added once", allowed="at, without every")
         if self.every is not None and self.every == 0:
             raise fault("every is 0", allowed="a time above 0")
         return self

@@ -28,8 +28,6 @@ class Topic(Part):
     partitions: Annotated[int, Field(ge=1, le=100_000)]
     rate: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     """Records a second, over all partitions."""
-    racks: Annotated[tuple[str, ...], OneOrMore] = ()
-    """Racks of the replicas, dealt to the partitions in turn; for rack-aware assignment."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
 
@@ -137,10 +135,10 @@ class Brokers(Part):
     racks: Annotated[tuple[str, ...], OneOrMore] = ()
     replication_delay: Spread | None = None
     """From the append to the commit of a coordinator's records; 0 where nothing is said."""
-    load_time: Duration = 0
+    load_time: Duration | None = None
     """How long a coordinator reads its partition of ``__consumer_offsets`` before it serves."""
-    failover_time: Duration = 0
-    """From a broker's crash to the election of new leaders."""
+    failover_time: Duration | None = None
+    """From a broker's crash to the election of new leaders; 9 s where nothing is said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
 
