@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groupsim.report.model import Expectations, Heading, Outcome, Verdict, overall
 from groupsim.report.narrator import Line, Narrator, Timeline
+from groupsim.report.record import RunRecord
 
 __all__ = [
     "Expectations",
@@ -11,6 +12,7 @@ __all__ = [
     "Line",
     "Narrator",
     "Outcome",
+    "RunRecord",
     "Timeline",
     "Verdict",
     "overall",

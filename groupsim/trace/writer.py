@@ -6,6 +6,10 @@ reader copes with that. Messages have a path of their own: nearly all that a ste
 four events for each heartbeat, whose connection and body never change. The part of a message that is the same
 every time is packed once and kept by the identity of the (immutable) message value.
 
+Ctrl-C may strike anywhere. CPython runs signal handlers only after a call, at a function's start and
+on a jump back, never between plain statements; so the statements that append an event, and those that
+swap the full buffer, are free of calls, and an event is in the stream whole or not at all.
+
 The hash is defined in docs/trace.md: it covers scenario, seed, format version and every event,
 and nothing of the file's place, the time of day or the build.
 """
@@ -67,7 +71,6 @@ class TraceWriter:
         self, path: Path | None = None, *, scenario: Mapping[str, Any] | None = None, seed: int = 0
     ) -> None:
         self.kinds = registered_kinds()
-        self.path = path
         self._packer = msgpack.Packer(default=plain_default)
         self._pack = self._packer.pack
         self._buffer = bytearray()
@@ -92,6 +95,7 @@ class TraceWriter:
             "seed": seed,
             "kinds": self.kinds.plain(),
         }
+        self._where = path or Path()
         self._file = None if path is None else _create(path, self._pack(header))
 
     @property
@@ -99,11 +103,17 @@ class TraceWriter:
         """How many events there are so far, which is also the id of the newest."""
         return self._events
 
+    @property
+    def time_us(self) -> int:
+        """Virtual time of the newest event."""
+        return self._time_us
+
     def emit(self, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]) -> int:
         """Append an event and return its id. ``fields`` are in the order of the kind's table."""
         number = self._events + 1
+        packed = self._pack((number, time_us, cause, kind, fields))
         buffer = self._buffer
-        buffer += self._pack((number, time_us, cause, kind, fields))
+        buffer += packed
         self._events = number
         self._time_us = time_us
         if len(buffer) >= BUFFER_BYTES:
@@ -163,8 +173,9 @@ class TraceWriter:
         }
         self._closed = end
         if self._file is not None:
-            _write_all(self._file, self._pack(record))
+            _write_all(self._file, self._pack(record), self._where)
             os.close(self._file)
+            self._file = None
 
     def __enter__(self) -> Self:
         return self
@@ -181,10 +192,12 @@ class TraceWriter:
 
     def deliver(self, time_us: int, cause: int, of: int) -> int:
         """Append the ``deliver`` of the message whose ``send`` has the id ``of``."""
-        self._events = number = self._events + 1
-        self._time_us = time_us
+        number = self._events + 1
+        packed = _MESSAGE(_ID, number, _U64, time_us, _U32, cause, self._deliver_head, _U32, of)
         buffer = self._buffer
-        buffer += _MESSAGE(_ID, number, _U64, time_us, _U32, cause, self._deliver_head, _U32, of)
+        buffer += packed
+        self._events = number
+        self._time_us = time_us
         if len(buffer) >= self._room:
             self._after_message(number, time_us, cause, self._deliver_kind, (of,))
         return number
@@ -198,11 +211,21 @@ class TraceWriter:
             self._tell(number, time_us, cause, kind, fields)
 
     def _flush(self) -> None:
-        if self._buffer:
-            self._hash.update(self._buffer)
+        if not self._buffer:
+            return
+        fresh = bytearray()
+        full, self._buffer = self._buffer, fresh
+        try:
+            self._hash.update(full)
+        finally:  # not a function of ours: Ctrl-C could strike at its start
             if self._file is not None:
-                _write_all(self._file, self._buffer)
-            self._buffer.clear()
+                done = 0
+                try:
+                    done = os.write(self._file, full)
+                except OSError as error:
+                    raise _with_path(error, self._where) from None
+                if done < len(full):
+                    _write_all(self._file, full[done:], self._where)
 
     def _tell(
         self, number: int, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]
@@ -235,13 +258,15 @@ class ConnectionTrace:
         if kept is None or kept[1] != api_version:
             kept = self._keep(self._requests, request, api_version)
         writer = self._writer
-        writer._events = number = writer._events + 1
-        writer._time_us = time_us
-        buffer = writer._buffer
-        buffer += _MESSAGE(
+        number = writer._events + 1
+        head = _MESSAGE(
             _ID, number, _U64, time_us, _U32, cause, writer._send_head, _U32, correlation_id
         )
+        buffer = writer._buffer
+        buffer += head
         buffer += kept[2]
+        writer._events = number
+        writer._time_us = time_us
         if len(buffer) >= writer._room:
             self._sent(number, time_us, cause, correlation_id, kept)
         return number
@@ -254,13 +279,15 @@ class ConnectionTrace:
         if kept is None or kept[1] != api_version:
             kept = self._keep(self._responses, response, api_version)
         writer = self._writer
-        writer._events = number = writer._events + 1
-        writer._time_us = time_us
-        buffer = writer._buffer
-        buffer += _MESSAGE(
+        number = writer._events + 1
+        head = _MESSAGE(
             _ID, number, _U64, time_us, _U32, cause, writer._send_head, _U32, correlation_id
         )
+        buffer = writer._buffer
+        buffer += head
         buffer += kept[2]
+        writer._events = number
+        writer._time_us = time_us
         if len(buffer) >= writer._room:
             self._sent(number, time_us, cause, correlation_id, kept)
         return number
@@ -312,12 +339,12 @@ def _create(path: Path, header: bytes) -> int:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         descriptor = os.open(target, os.O_WRONLY)
-        _write_all(descriptor, header)
+        _write_all(descriptor, header, path)
         return descriptor
     made = target.with_name(f".{target.name}.{os.getpid()}")
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
-        _write_all(descriptor, header)
+        _write_all(descriptor, header, path)
         made.replace(target)
     except BaseException:
         os.close(descriptor)
@@ -327,10 +354,18 @@ def _create(path: Path, header: bytes) -> int:
     return descriptor
 
 
-def _write_all(descriptor: int, data: bytes | bytearray) -> None:
-    done = os.write(descriptor, data)
-    while done < len(data):  # a signal or a full pipe may cut a write short
-        done += os.write(descriptor, bytes(data[done:]))
+def _write_all(descriptor: int, data: bytes | bytearray, path: Path) -> None:
+    try:
+        done = os.write(descriptor, data)
+        while done < len(data):  # a full pipe or a signal may cut a write short
+            done += os.write(descriptor, bytes(data[done:]))
+    except OSError as error:
+        raise _with_path(error, path) from None
+
+
+def _with_path(error: OSError, path: Path) -> OSError:
+    """Return ``error`` with the file's name, as open() raises it."""
+    return type(error)(error.errno, error.strerror, str(path))
 
 
 def _is_interruption(error: BaseException) -> bool:

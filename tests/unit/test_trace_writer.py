@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from groupsim.protocol.messages import (
 )
 from groupsim.trace.errors import UnknownKindError
 from groupsim.trace.events import _ORDER, _WORLD, FORMAT, VERSION, Event, registered_kinds
+from groupsim.trace.reader import TraceReader
 from groupsim.trace.writer import BUFFER_BYTES, TraceWriter
 from groupsim_clients.machine import Ownership
 
@@ -215,3 +217,34 @@ def test_kinds_keep_their_numbers() -> None:
     ours = ("groupsim.", "groupsim_clients.")
     homeless = [n for n, c in NOTE_KINDS.items() if c.__module__.startswith(ours)]
     assert sorted(homeless) == sorted(_ORDER[16:]), "add new notes to the end of events._ORDER"
+
+
+class _StruckError(BaseException):
+    """Stands for the KeyboardInterrupt of a signal."""
+
+
+def test_a_signal_at_any_moment_leaves_whole_events(tmp_path: Path) -> None:
+    """However Ctrl-C cuts into the writer, the stream has whole events, and count and hash agree."""
+
+    def strike(*_: object) -> None:
+        raise _StruckError
+
+    def write_on(writer: TraceWriter, after: float) -> None:
+        link = writer.connection("c", "a", "b")
+        signal.setitimer(signal.ITIMER_REAL, after)
+        while True:
+            writer.deliver(2, 0, link.request(1, 0, 9, HEARTBEAT, 4))
+            writer.event(0, 0, "script", who="s", sentence="x" * 900)
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        for attempt in range(100):
+            writer = TraceWriter(tmp_path / "t")
+            with pytest.raises(_StruckError):
+                write_on(writer, 0.0005 + attempt * 0.000_007)
+            writer.close("interrupted")
+            reader = TraceReader(tmp_path / "t")
+            assert sum(1 for _ in reader.raw()) == writer.events
+            assert reader.status == "interrupted"
+    finally:
+        signal.signal(signal.SIGALRM, before)
