@@ -136,6 +136,8 @@ class Judge:
     def results(self, end_us: int) -> tuple[ExpectationResult, ...]:
         """Return the verdicts on a run that came to ``end_us``."""
         self._pass_moments(end_us)
+        for group_id in self._views:
+            self._advance(group_id, end_us)
         return tuple(self._result(check) for check in self._checks)
 
     # -- watching -------------------------------------------------------------------------------
