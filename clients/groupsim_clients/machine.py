@@ -109,7 +109,8 @@ class CallbackNote(Note):
 class CommitNote(Note):
     """An offset commit came to its end: ``outcome`` is "ok" or the name of the failure.
 
-    ``offsets`` are (topic, partition, offset); ``mode`` is auto, sync, async or prepare.
+    ``offsets`` are (topic, partition, offset); ``mode`` is auto, prepare (the automatic one before a
+    rejoin), sync, async or close.
     """
 
     kind: ClassVar[str] = "commit"
@@ -156,8 +157,8 @@ ClientEffect = Send | Disconnect | Exited | Note
 class Order:
     """Something the scenario tells a running client to do.
 
-    ``name`` is one of: close (arguments: timeout_ms), subscribe (topics), unsubscribe,
-    enforce_rebalance (reason), pause_work, resume_work, commit.
+    ``name`` is one of: close (arguments: timeout_ms), subscribe (topics, or pattern), unsubscribe,
+    enforce_rebalance (reason), pause_work, resume_work, commit (mode), set_work (work), wakeup.
     """
 
     name: str
@@ -190,7 +191,12 @@ class ClientEnvironment(Protocol):
         ...
 
     def log_end_offset(self, topic: str, partition: int, now_ms: int) -> int:
-        """How many records the partition holds at ``now_ms`` (fetches are not messages here)."""
+        """How many records the partition holds at ``now_ms`` (fetches are not messages here).
+
+        A world may also offer ``next_record_ms(topic, partition, offset, now_ms)``: when the record
+        with that offset exists (None: never). Without it an application that spends time on
+        records looks for them every ``fetch.max.wait.ms``.
+        """
         ...
 
 

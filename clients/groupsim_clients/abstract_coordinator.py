@@ -1,0 +1,571 @@
+"""Group membership: lookup, the join loop, resets, rejoin reasons, leaving (``AbstractCoordinator``).
+
+Methods that Java blocks in are generators of ``Wait`` (see ``timing``). Where Java holds the
+coordinator's monitor while it waits, ``Context.lock_depth`` is raised, because the heartbeat thread
+stands still then. What happens to answers of JoinGroup and SyncGroup is in ``join_handlers``; what
+a consumer does before and after a join is in ``consumer_coordinator``.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from groupsim.protocol.errors import ErrorCode
+from groupsim.protocol.messages import (
+    ApiKey,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    Request,
+)
+from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.config import ConsumerConfig
+from groupsim_clients.errors import JavaError
+from groupsim_clients.futures import RequestFuture
+from groupsim_clients.generation import NO_GENERATION, Generation, JoinState
+from groupsim_clients.heartbeat import Heartbeat, HeartbeatHandler, HeartbeatThread
+from groupsim_clients.join_handlers import JoinHandlers
+from groupsim_clients.machine import ANY_NODE, MemberState, PollNote
+from groupsim_clients.network_client import BOOTSTRAP, COORDINATOR, NetworkClient
+from groupsim_clients.timing import Context, ExponentialBackoff, Steps, Timer, Wait
+
+__all__ = ["PROTOCOL_TYPE", "AbstractCoordinator"]
+
+PROTOCOL_TYPE = "consumer"
+JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000  # AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE
+MAX_REASON_LENGTH = 255  # JoinGroupRequest.maybeTruncateReason
+_INT_MAX = 2**31 - 1
+_JOIN_GROUP = ApiKey.JOIN_GROUP
+_LEAVE_GROUP = ApiKey.LEAVE_GROUP
+_AT_ONCE = frozenset(  # CR-23: join again without delay
+    {
+        "UnknownMemberIdException",
+        "IllegalGenerationException",
+        "RebalanceInProgressException",
+        "MemberIdRequiredException",
+    }
+)
+
+Handle = Callable[[Any, RequestFuture[Any], Generation], Generator[Wait, None, None] | None]
+
+
+class AbstractCoordinator(abc.ABC):
+    """One member's dealings with its group coordinator."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        config: ConsumerConfig,
+        behaviour: Behaviour,
+        client: NetworkClient,
+    ) -> None:
+        assert config.group_id is not None, "a coordinator needs a group id"
+        self.ctx = ctx
+        self.config = config
+        self.behaviour = behaviour
+        self.client = client
+        self.group_id = config.group_id
+        self.heartbeat = Heartbeat(ctx, config)
+        self.heartbeat_thread: HeartbeatThread | None = None
+        self.retry_backoff = ExponentialBackoff(
+            ctx, config.retry_backoff_ms, config.retry_backoff_max_ms, "retry-backoff"
+        )
+        self.state = JoinState.UNJOINED
+        self.generation = NO_GENERATION
+        self.rejoin_needed = True
+        self.rejoin_reason = ""
+        self.needs_join_prepare = True
+        self.join_future: RequestFuture[bytes] | None = None
+        self.rebalance_start_ms = -1
+        self.rebalance_end_ms = -1
+        self.failed_rebalances = 0
+        self.coordinator: int | None = None
+        self._coordinator_text = ""
+        self._find_future: RequestFuture[None] | None = None
+        self._fatal_find_error: JavaError | None = None
+        self._unknown_since_ms = -1
+        self._heartbeats = HeartbeatHandler(self, NO_GENERATION)
+        self._handlers = JoinHandlers(self)
+
+    # -- what a consumer adds --------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def protocols(self) -> tuple[JoinGroupRequestProtocol, ...]:
+        """The protocols to offer, in order of preference (CJ-24)."""
+
+    @abc.abstractmethod
+    def on_join_prepare(self, timer: Timer, generation_id: int, member_id: str) -> Steps[bool]:
+        """What comes before a join; False means "not finished" (CJ-12)."""
+
+    @abc.abstractmethod
+    def on_leader_elected(
+        self, protocol: str, members: Sequence[JoinGroupResponseMember], *, skip_assignment: bool
+    ) -> Steps[dict[str, bytes]]:
+        """Make the assignment of the group (CS-03)."""
+
+    @abc.abstractmethod
+    def on_join_complete(self, generation: Generation, assignment: bytes) -> Steps[None]:
+        """Take the assignment (CC-01)."""
+
+    @abc.abstractmethod
+    def on_leave_prepare(self) -> Steps[None]:
+        """Give everything up before leaving (CL-05)."""
+
+    def rejoin_needed_or_pending(self) -> bool:
+        """Whether the join loop has something to do (CP-07)."""
+        return self.rejoin_needed or self.join_future is not None
+
+    # -- coordinator lookup ----------------------------------------------------------------------
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """The coordinator's connection, apart from the one for everything else (CJ-04)."""
+        assert self.coordinator is not None, "no coordinator is known"
+        return self.coordinator, COORDINATOR
+
+    def coordinator_unknown(self) -> bool:
+        """No coordinator, or its connection failed and may not be retried yet; then it is forgotten
+        by the asking (CJ-01).
+        """
+        if self.coordinator is not None and self.client.is_unavailable(self.key):
+            self._forget_coordinator("coordinator unavailable", disconnected=True)
+        return self.coordinator is None
+
+    def looks_unknown(self) -> bool:
+        """``coordinator_unknown`` without its side effect."""
+        return self.coordinator is None or self.client.is_unavailable(self.key)
+
+    def ensure_coordinator_ready(self, timer: Timer, *, no_wakeup: bool = False) -> Steps[bool]:
+        """Look the coordinator up until it is known or the time is over (CJ-06). One pass at least.
+
+        Raises:
+            JavaError: the lookup failed for good (CJ-05, CJ-07).
+
+        """
+        if not self.coordinator_unknown():
+            return True
+        self.ctx.lock_depth += 1
+        try:
+            return (yield from self._lookup_loop(timer, no_wakeup=no_wakeup))
+        finally:
+            self.ctx.lock_depth -= 1
+
+    def _lookup_loop(self, timer: Timer, *, no_wakeup: bool) -> Steps[bool]:
+        attempts = 0
+        while True:
+            if self._fatal_find_error is not None:
+                error, self._fatal_find_error = self._fatal_find_error, None
+                raise error
+            future = self.lookup_coordinator()
+            yield from self.client.poll_until(future, timer, disable_wakeup=no_wakeup)
+            if not future.done:
+                break
+            fatal = None
+            if future.error is not None:
+                if future.retriable:
+                    yield from timer.sleep(self.retry_backoff.backoff(attempts))
+                    attempts += 1
+                    yield from self.client.await_metadata_update(timer)
+                else:
+                    fatal = future.error
+                    self.ctx.log("info", f"FindCoordinator request hit fatal exception {fatal}")
+            elif self.coordinator is not None and self.client.is_unavailable(self.key):
+                self.mark_coordinator_unknown("coordinator unavailable")
+                yield from timer.sleep(self.retry_backoff.backoff(attempts))
+                attempts += 1
+            self._find_future = None
+            if fatal is not None:
+                raise fatal
+            if not self.coordinator_unknown() or timer.expired:
+                break
+        return not self.coordinator_unknown()
+
+    def lookup_coordinator(self) -> RequestFuture[None]:
+        """Start a lookup, or share the one that is running (CJ-02)."""
+        if self._find_future is None:
+            if self.client.least_loaded_node() is None:
+                error = JavaError("NoAvailableBrokersException", retriable=True)
+                return RequestFuture.failure(error)
+            future: RequestFuture[None] = RequestFuture()
+            self._find_future = future
+            request = FindCoordinatorRequest(key_type=0, coordinator_keys=(self.group_id,))  # CJ-03
+
+            def failed(error: JavaError) -> None:
+                if not error.retriable:
+                    self._fatal_find_error = error  # CJ-07
+                future.fail(error)
+
+            self.client.send(
+                (ANY_NODE, BOOTSTRAP), request, lambda answer: self._found(answer, future), failed
+            )
+        return self._find_future
+
+    def toggle_lookup(self) -> None:
+        """The heartbeat thread's way: look up on one turn, drop the shared future on the next."""
+        if self._find_future is None:
+            self.lookup_coordinator()
+        else:
+            self._find_future = None
+
+    def _found(self, response: FindCoordinatorResponse, future: RequestFuture[None]) -> None:
+        if len(response.coordinators) != 1:  # CJ-03
+            detail = "Group coordinator lookup failed: Invalid response containing more than a single coordinator"
+            future.fail(JavaError.illegal_state(detail))
+            return
+        found = response.coordinators[0]
+        if found.error_code == ErrorCode.NONE:
+            self.coordinator = found.node_id
+            number = _INT_MAX - found.node_id
+            self._coordinator_text = f"{found.host}:{found.port} (id: {number} rack: null)"
+            self.ctx.log("info", f"Discovered group coordinator {self._coordinator_text}")
+            self.heartbeat.reset_session_timeout()  # CJ-04: and nothing else
+            future.complete(None)
+        elif found.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED:  # CJ-05
+            future.fail(JavaError.group_authorization(self.group_id))
+        else:
+            future.fail(JavaError.of(found.error_code))
+
+    def mark_coordinator_unknown(self, cause: str) -> None:
+        """Forget the coordinator and have its connection closed (CJ-08)."""
+        self._forget_coordinator(cause, disconnected=False)
+
+    def coordinator_lost(self, error: JavaError) -> None:
+        """Its connection is gone already (CJ-09)."""
+        self._forget_coordinator(error.detail or "null", disconnected=True)
+
+    def _forget_coordinator(self, cause: str, *, disconnected: bool) -> None:
+        now_ms = self.ctx.now_ms
+        if self.coordinator is None:
+            outage_ms = now_ms - self._unknown_since_ms
+            if outage_ms > self.config.max_poll_interval_ms:
+                self.ctx.log(
+                    "warn",
+                    f"Consumer has been disconnected from the group coordinator for {outage_ms}ms",
+                )
+            return
+        self.ctx.log(
+            "info",
+            f"Group coordinator {self._coordinator_text} is unavailable or invalid due to cause: "
+            f"{cause}. isDisconnected: {str(disconnected).lower()}. Rediscovery will be attempted.",
+        )
+        old = self.key
+        self.coordinator = None
+        if not disconnected:
+            self.client.disconnect_async(old)
+        self._unknown_since_ms = now_ms
+
+    # -- the join loop -------------------------------------------------------------------------
+
+    def ensure_active_group(self, timer: Timer) -> Steps[bool]:
+        """Coordinator known, heartbeat thread there, joined; False when time ran out."""
+        if not (yield from self.ensure_coordinator_ready(timer)):
+            return False
+        if self.heartbeat_thread is None:
+            self.heartbeat_thread = HeartbeatThread(self, self.config.retry_backoff_ms)
+        return (yield from self.join_group_if_needed(timer))
+
+    def join_group_if_needed(self, timer: Timer) -> Steps[bool]:
+        """Join until nothing is wanted any more (CJ-10). False leaves everything pending.
+
+        Raises:
+            JavaError: a fatal answer, or what a callback threw (CR-24, CJ-17, CC-11).
+
+        """
+        while self.rejoin_needed_or_pending():
+            if not (yield from self.ensure_coordinator_ready(timer)):
+                return False
+            if self.needs_join_prepare:
+                self.needs_join_prepare = False  # CJ-11: dropped before the callback can throw
+                generation = self.generation
+                if not (
+                    yield from self.on_join_prepare(
+                        timer, generation.generation_id, generation.member_id
+                    )
+                ):
+                    self.needs_join_prepare = True
+                    return False
+            future = self._initiate_join()
+            yield from self.client.poll_until(future, timer)
+            if not future.done:
+                return False
+            if future.error is None:
+                yield from self._join_succeeded(future.value)
+            elif not (yield from self._join_failed(future.error, timer)):
+                return False
+        return True
+
+    def _join_succeeded(self, assignment: bytes) -> Steps[None]:
+        generation, state = self.generation, self.state
+        if not generation.was_reset and state is JoinState.STABLE:  # CR-20
+            yield from self.on_join_complete(generation, assignment)
+            self.join_future = None  # CR-21: only now, so that a callback that threw is repeated
+            self.needs_join_prepare = True
+            return
+        self._reset_and_rejoin(
+            "rebalance failed since the generation/state was modified by heartbeat thread to "
+            f"{generation}/{self.shown_state(state)} before the rebalance callback triggered"
+        )
+        self.join_future = None
+
+    def _join_failed(self, error: JavaError, timer: Timer) -> Steps[bool]:
+        self.join_future = None
+        if error.exception != "MemberIdRequiredException":  # CR-22
+            self.request_rejoin(
+                f"rebalance failed due to {error.exception}",
+                f"rebalance failed due to '{error.detail or 'null'}' ({error.exception})",
+            )
+        if error.exception in _AT_ONCE:  # CR-23
+            return True
+        if not error.retriable:  # CR-24
+            raise error
+        if timer.expired:
+            return False
+        yield from timer.sleep(self.config.retry_backoff_ms)  # CR-25: constant
+        return True
+
+    def _initiate_join(self) -> RequestFuture[bytes]:
+        if self.join_future is not None:  # CJ-19, CJ-20
+            return self.join_future
+        if not self.behaviour.heartbeats_while_syncing and self.heartbeat_thread is not None:
+            self.heartbeat_thread.enabled = False
+        self.set_state(JoinState.PREPARING_REBALANCE, self.rejoin_reason or "joining the group")
+        if self.rebalance_start_ms == -1:
+            self.rebalance_start_ms = self.ctx.now_ms
+        future: RequestFuture[bytes] = RequestFuture()
+        self.join_future = future
+        future.listen(self._handlers.join_ended)
+        if self.coordinator_unknown():  # CJ-21
+            future.fail(JavaError.of(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return future
+        self.ctx.log("info", "(Re-)joining group")
+        self.send(self._join_request(), self._handlers.join_group, future, self._join_timeout_ms())
+        return future
+
+    def _join_request(self) -> JoinGroupRequest:
+        version = dict(self.behaviour.api_versions)[_JOIN_GROUP]
+        return JoinGroupRequest(  # CJ-22
+            group_id=self.group_id,
+            session_timeout_ms=self.config.session_timeout_ms,
+            rebalance_timeout_ms=self.config.max_poll_interval_ms,
+            member_id=self.generation.member_id,
+            group_instance_id=self.config.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=self.protocols(),
+            reason=self.rejoin_reason[:MAX_REASON_LENGTH] if version >= 8 else None,
+        )
+
+    def _join_timeout_ms(self) -> int:
+        lapse_ms = self.config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
+        if lapse_ms > _INT_MAX:  # CJ-23: Java's sum overflows and the plain value wins
+            lapse_ms = self.config.max_poll_interval_ms
+        if self.behaviour.join_timeout_at_least_request_timeout:
+            return max(self.config.request_timeout_ms, lapse_ms)
+        return lapse_ms
+
+    def send(
+        self,
+        request: Request,
+        handle: Handle,
+        future: RequestFuture[Any],
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Send to the coordinator; ``handle`` completes the future, a disconnect fails it (CJ-09)."""
+        sent = self.generation
+
+        def answered(response: Any) -> Generator[Wait, None, None] | None:
+            try:
+                return handle(response, future, sent)
+            except JavaError as error:
+                if not future.done:
+                    future.fail(error)
+                return None
+
+        def failed(error: JavaError) -> None:
+            if error.exception == "DisconnectException":
+                self.coordinator_lost(error)
+            future.fail(error)
+
+        self.client.send(self.key, request, answered, failed, timeout_ms)
+
+    # -- state, generation, rejoin ---------------------------------------------------------------
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the member has its assignment."""
+        return self.state is JoinState.STABLE
+
+    @property
+    def heartbeats_wanted(self) -> bool:
+        """Whether the state is one in which heartbeats go out (1.1)."""
+        if self.behaviour.heartbeats_while_syncing:
+            return self.state in {JoinState.COMPLETING_REBALANCE, JoinState.STABLE}
+        return self.state is JoinState.STABLE
+
+    def shown_state(self, state: JoinState) -> str:
+        """The state's name in this client."""
+        if self.behaviour.merged_rebalancing_state and state.rebalancing:
+            return "REBALANCING"
+        return state.value
+
+    def set_state(
+        self, state: JoinState, reason: str, generation: Generation | None = None
+    ) -> None:
+        """The one door for changes of state and generation; tells the trace."""
+        new = self.generation if generation is None else generation
+        if state is self.state and new == self.generation:
+            return
+        self.state = state
+        self.generation = new
+        self.ctx.note(
+            MemberState(
+                state=self.shown_state(state),
+                generation_id=new.generation_id,
+                member_id=new.member_id,
+                reason=reason,
+            )
+        )
+
+    def reset_on_response_error(self, api: str, code: ErrorCode) -> None:
+        """The answer says that we are no member, or not of this generation (1.5)."""
+        keep = (
+            code == ErrorCode.ILLEGAL_GENERATION
+            and self.behaviour.illegal_generation_keeps_member_id
+        )
+        self._reset_and_rejoin(f"encountered {code.name} from {api} response", keep_member_id=keep)
+
+    def _reset_and_rejoin(self, reason: str, *, keep_member_id: bool = False) -> None:
+        what = "" if keep_member_id else "and member id "
+        self.ctx.log("info", f"Resetting generation {what}due to: {reason}")
+        member_id = self.generation.member_id if keep_member_id else ""
+        self.set_state(JoinState.UNJOINED, reason, Generation(-1, member_id, None))
+        self.request_rejoin(reason)
+        self.needs_join_prepare = True
+
+    def request_rejoin(self, reason: str, full_reason: str | None = None) -> None:
+        """Want to join again; ``reason`` goes into the JoinGroup (1.6)."""
+        self.ctx.log("info", f"Request joining group due to: {full_reason or reason}")
+        self.rejoin_reason = reason
+        self.rejoin_needed = True
+
+    def request_rejoin_if_necessary(self, reason: str, full_reason: str) -> None:
+        """The same unless a rejoin is wanted already (1.6)."""
+        if not self.rejoin_needed:
+            self.request_rejoin(reason, full_reason)
+
+    # -- heartbeats ------------------------------------------------------------------------------
+
+    def poll_heartbeat(self) -> None:
+        """The application polls: throw what the thread failed with, restart the poll timer (CH-05)."""
+        thread = self.heartbeat_thread
+        if thread is None:
+            return
+        if thread.failure is not None:
+            self.heartbeat_thread = None
+            raise thread.failure
+        if self.ctx.now_ms >= self.heartbeat.heartbeat_deadline_ms:
+            thread.notified = True
+        self.heartbeat.poll()
+
+    def check_heartbeat_thread(self) -> None:
+        """Throw the thread's failure if the member is still joined (CH-05, time to next heartbeat)."""
+        thread = self.heartbeat_thread
+        if self.heartbeats_wanted and thread is not None and thread.failure is not None:
+            raise thread.failure
+
+    def heartbeat_handler(self) -> HeartbeatHandler:
+        """The handler, with its request, for heartbeats of the current generation (CH-08)."""
+        if self._heartbeats.generation is not self.generation:
+            self._heartbeats = HeartbeatHandler(self, self.generation)
+        return self._heartbeats
+
+    def send_heartbeat_request(self) -> None:
+        """Queue one heartbeat; several may be in flight (CH-04)."""
+        handler = self.heartbeat_handler()
+        self.client.send(self.key, handler.request, handler.on_response, handler.on_failure)
+
+    def handle_poll_timeout_expiry(self) -> None:
+        """The application has not polled for ``max.poll.interval.ms``: leave (CL-03)."""
+        self.ctx.log(
+            "warn",
+            "consumer poll timeout has expired. This means the time between subsequent calls to "
+            "poll() was longer than the configured max.poll.interval.ms, which typically implies "
+            "that the poll loop is spending too much time processing messages. You can address this "
+            "either by increasing max.poll.interval.ms or by reducing the maximum size of batches "
+            "returned in poll() with max.poll.records.",
+        )
+        self.ctx.note(
+            PollNote(event="poll_interval_exceeded", duration_ms=self.config.max_poll_interval_ms)
+        )
+        self.maybe_leave_group("consumer poll timeout has expired.")
+
+    # -- leaving ---------------------------------------------------------------------------------
+
+    def maybe_leave_group(self, reason: str) -> None:
+        """Send LeaveGroup where it is due, then forget the membership in any case (CL-01, CL-03)."""
+        member_id = self.generation.member_id
+        if (
+            self.config.group_instance_id is None
+            and not self.coordinator_unknown()
+            and self.state is not JoinState.UNJOINED
+            and member_id
+        ):
+            self.ctx.log(
+                "info",
+                f"Member {member_id} sending LeaveGroup request to coordinator "
+                f"{self._coordinator_text} due to {reason}",
+            )
+            future: RequestFuture[None] = RequestFuture()
+            self.send(self._leave_request(member_id, reason), self._left, future)
+            self.client.poll_now()
+        self._reset_and_rejoin("consumer pro-actively leaving the group")
+
+    def _leave_request(self, member_id: str, reason: str) -> LeaveGroupRequest:
+        version = dict(self.behaviour.api_versions)[_LEAVE_GROUP]
+        if version <= 2:
+            return LeaveGroupRequest(group_id=self.group_id, member_id=member_id)
+        text = reason[:MAX_REASON_LENGTH] if version >= 5 else None
+        return LeaveGroupRequest(
+            group_id=self.group_id, members=(MemberIdentity(member_id=member_id, reason=text),)
+        )
+
+    def _left(
+        self, response: LeaveGroupResponse, future: RequestFuture[None], sent: Generation
+    ) -> None:
+        if len(response.members) > 1:  # CL-04
+            raise JavaError.illegal_state(
+                "The expected leave group response should only contain no more than one member "
+                f"info, however get {len(response.members)}"
+            )
+        code = response.error_code
+        if code == ErrorCode.NONE and response.members:
+            code = response.members[0].error_code
+        if code == ErrorCode.NONE:
+            future.complete(None)
+        else:
+            self.ctx.log(
+                "error", f"LeaveGroup request with {sent} failed with error: {code.message}"
+            )
+            future.fail(JavaError.of(code))
+
+    def close_membership(self, timer: Timer) -> Steps[None]:
+        """Stop the heartbeat thread, give up, leave, wait for what is pending (CL-06, CL-07)."""
+        if self.heartbeat_thread is not None:
+            self.heartbeat_thread.closed = True
+            self.heartbeat_thread = None
+        if self.config.leave_group_on_close:  # CL-08
+            yield from self.on_leave_prepare()
+            self.maybe_leave_group("the consumer is being closed")
+        if not self.coordinator_unknown() and not (
+            yield from self.client.await_pending(self.key, timer)
+        ):
+            self.ctx.log(
+                "warn",
+                "Close timed out with pending requests to coordinator, terminating client connections",
+            )

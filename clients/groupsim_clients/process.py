@@ -1,0 +1,259 @@
+"""One consumer process as a ``ClientMachine``: two threads, one clock.
+
+The application thread is a generator that waits; the heartbeat thread takes turns. After each
+input the machine runs whichever can run, the application first, until both wait. Then it names the
+earliest time at which either wants to go on.
+
+The hot path is the steady heartbeat: the application sits in ``poll()``, the member is joined, nothing
+is pending. ``wake`` and ``respond`` then do in a few steps what the general way would do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupsim.protocol.errors import ErrorCode
+from groupsim.protocol.messages import ApiKey, HeartbeatResponse, Response
+from groupsim_clients.application import Application
+from groupsim_clients.assignors import Assignor
+from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.config import ConsumerConfig
+from groupsim_clients.consumer import Consumer
+from groupsim_clients.machine import (
+    ClientEffect,
+    ClientEnvironment,
+    ClientSpec,
+    Exited,
+    Order,
+    Send,
+)
+from groupsim_clients.network_client import COORDINATOR, PendingRequest
+from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
+from groupsim_clients.work import Work
+
+__all__ = ["ConsumerProcess"]
+
+_LIVELOCK = 10_000
+_NONE = ErrorCode.NONE
+
+
+class ConsumerProcess:
+    """A process with one consumer and the application around it (``ClientMachine``)."""
+
+    def __init__(
+        self,
+        spec: ClientSpec,
+        env: ClientEnvironment,
+        *,
+        config: ConsumerConfig,
+        behaviour: Behaviour,
+        assignors: tuple[Assignor, ...],
+        work: Work,
+    ) -> None:
+        self._ctx = Context(env)
+        self._spec = spec
+        self._config = config
+        self._behaviour = behaviour
+        self._assignors = assignors
+        self._work = work
+        self._heartbeat_version = dict(behaviour.api_versions)[ApiKey.HEARTBEAT]
+        self._consumer: Consumer | None = None
+        self._application: Application | None = None
+        self._thread: Steps[Any] | None = None
+        self._wait: Wait | None = None
+        self._next_wake_ms: int | None = None
+        self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
+
+    # -- ClientMachine -------------------------------------------------------------------------
+
+    @property
+    def consumer(self) -> Consumer:
+        """The consumer, for inspection."""
+        assert self._consumer is not None, "the process has not been started"
+        return self._consumer
+
+    def start(self, now_ms: int) -> list[ClientEffect]:
+        """Create the consumer and start the application."""
+        ctx = self._ctx
+        ctx.now_ms = now_ms
+        ctx.effects = []
+        for warning in self._config.warnings:
+            ctx.log("warn", warning)
+        self._consumer = Consumer(ctx, self._config, self._behaviour, self._assignors)
+        self._application = Application(ctx, self._spec, self._consumer, self._work)
+        self._thread = self._application.run()
+        return self._pump()
+
+    def respond(self, correlation_id: int, response: Response, now_ms: int) -> list[ClientEffect]:
+        """An answer has arrived: handled at once if a thread polls, else on the next turn."""
+        if now_ms < self._slow_at_ms and (
+            type(response) is HeartbeatResponse and response.error_code is _NONE
+        ):
+            assert self._consumer is not None
+            coordinator = self._consumer.coordinator
+            assert coordinator is not None
+            if self._consumer.client.in_flight.pop(correlation_id, None) is not None:
+                heartbeat = coordinator.heartbeat
+                heartbeat.session_deadline_ms = now_ms + heartbeat.session_timeout_ms
+                heartbeat.attempts = 0
+            return []
+        if self._thread is None:
+            return []
+        self._begin(now_ms)
+        self.consumer.client.inbox.append((correlation_id, response))
+        return self._pump()
+
+    def disconnected(self, node_id: int, channel: str, now_ms: int) -> list[ClientEffect]:
+        """A connection broke or could not be opened."""
+        if self._thread is None:
+            return []
+        self._begin(now_ms)
+        self.consumer.client.inbox.append((node_id, channel))
+        return self._pump()
+
+    def wake(self, now_ms: int) -> list[ClientEffect]:
+        """The time that was asked for has come."""
+        if now_ms < self._slow_at_ms:
+            return self._steady_heartbeat(now_ms)
+        if self._thread is None:
+            return []
+        self._begin(now_ms)
+        return self._pump()
+
+    def next_wake_ms(self) -> int | None:
+        """When to wake; None while only an input can change anything."""
+        return self._next_wake_ms
+
+    def order(self, order: Order, now_ms: int) -> list[ClientEffect]:
+        """Have the application do something.
+
+        Raises:
+            ValueError: unknown order.
+
+        """
+        if self._thread is None or self._application is None:
+            return []
+        self._begin(now_ms)
+        self._application.take(order)
+        wait = self._wait
+        if wait is not None and (wait.kind is WaitKind.POLL or self._application.idle):
+            self._resume()
+        return self._pump()
+
+    def owned(self) -> tuple[tuple[str, int], ...]:
+        """What is assigned now, sorted."""
+        if self._consumer is None or self._thread is None:
+            return ()
+        return self._consumer.subscriptions.assigned()
+
+    # -- the hot path --------------------------------------------------------------------------
+
+    def _steady_heartbeat(self, now_ms: int) -> list[ClientEffect]:
+        assert self._consumer is not None
+        coordinator = self._consumer.coordinator
+        assert coordinator is not None
+        heartbeat = coordinator.heartbeat
+        if now_ms < heartbeat.heartbeat_deadline_ms:
+            return []
+        self._ctx.now_ms = now_ms
+        handler = coordinator.heartbeat_handler()
+        client = self._consumer.client
+        request_timeout_ms = self._config.request_timeout_ms
+        pending = PendingRequest(
+            coordinator.key,
+            handler.request,
+            now_ms,
+            request_timeout_ms,
+            (handler.on_response, handler.on_failure),
+        )
+        pending.sent_ms = now_ms
+        client.correlation_id += 1
+        client.in_flight[client.correlation_id] = pending
+        next_ms = heartbeat.heartbeat_deadline_ms = now_ms + heartbeat.interval_ms
+        expires_ms = now_ms + request_timeout_ms + 1
+        self._slow_at_ms = min(self._slow_at_ms, expires_ms)
+        self._next_wake_ms = min(next_ms, self._slow_at_ms)
+        assert coordinator.heartbeat_thread is not None
+        coordinator.heartbeat_thread.turn_taken(now_ms)
+        return [
+            Send(
+                correlation_id=client.correlation_id,
+                node_id=pending.key[0],
+                channel=COORDINATOR,
+                api_version=self._heartbeat_version,
+                request=handler.request,
+            )
+        ]
+
+    # -- the general way -----------------------------------------------------------------------
+
+    def _begin(self, now_ms: int) -> None:
+        ctx = self._ctx
+        assert now_ms >= ctx.now_ms, f"time went back from {ctx.now_ms} to {now_ms}"
+        ctx.now_ms = now_ms
+        ctx.effects = []
+
+    def _pump(self) -> list[ClientEffect]:
+        """Run both threads until they wait."""
+        for _ in range(_LIVELOCK):
+            if self._thread is None:
+                break
+            if self._wait is None or self._can_go_on(self._wait):
+                self._resume()
+            elif self._turn_at_ms() <= self._ctx.now_ms:
+                self._take_turn()
+            else:
+                break
+        else:
+            raise AssertionError(f"{self._spec.name}: the client runs in circles")
+        self._schedule()
+        return self._ctx.effects
+
+    def _can_go_on(self, wait: Wait) -> bool:
+        if self._ctx.now_ms >= wait.deadline_ms:
+            return True
+        if wait.kind is not WaitKind.POLL:
+            return False
+        client = self.consumer.client
+        return client.pending_work() or self._ctx.now_ms >= client.next_deadline_ms()
+
+    def _resume(self) -> None:
+        assert self._thread is not None
+        try:
+            self._wait = next(self._thread)
+        except StopIteration as end:
+            self._thread = self._wait = None
+            self._ctx.effects.append(Exited(reason=str(end.value)))
+
+    def _turn_at_ms(self) -> int:
+        coordinator = self.consumer.coordinator
+        if coordinator is None or coordinator.heartbeat_thread is None or self._wait is None:
+            return FOREVER
+        return coordinator.heartbeat_thread.next_turn_ms(
+            polling=self._wait.kind is WaitKind.POLL, fetching=self._wait.fetching
+        )
+
+    def _take_turn(self) -> None:
+        coordinator = self.consumer.coordinator
+        assert coordinator is not None
+        assert coordinator.heartbeat_thread is not None
+        coordinator.heartbeat_thread.turn()
+
+    def _schedule(self) -> None:
+        self._slow_at_ms = -1
+        if self._thread is None or self._wait is None:
+            self._next_wake_ms = None
+            return
+        wait = self._wait
+        app_ms = wait.deadline_ms
+        if wait.kind is WaitKind.POLL:
+            app_ms = min(app_ms, self.consumer.client.next_deadline_ms())
+        wake_ms = min(app_ms, self._turn_at_ms())
+        self._next_wake_ms = None if wake_ms >= FOREVER else max(wake_ms, self._ctx.now_ms)
+        coordinator = self.consumer.coordinator
+        thread = None if coordinator is None else coordinator.heartbeat_thread
+        if coordinator is None or thread is None or not wait.fetching:
+            return
+        if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
+            session_ms = coordinator.heartbeat.session_deadline_ms
+            self._slow_at_ms = min(app_ms, session_ms)

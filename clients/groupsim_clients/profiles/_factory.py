@@ -1,0 +1,56 @@
+"""Making a client kind of the shared machinery from a ``Behaviour``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupsim_clients.assignors import ASSIGNORS, Assignor, make_assignor
+from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.config import KNOWN_OPTIONS, ConsumerConfig
+from groupsim_clients.consumer_coordinator import common_protocol
+from groupsim_clients.errors import ConfigError
+from groupsim_clients.machine import ClientEnvironment, ClientSpec
+from groupsim_clients.process import ConsumerProcess
+from groupsim_clients.work import Work
+
+__all__ = ["CONFIG_NAMES", "MakeAssignor", "build"]
+
+CONFIG_NAMES = tuple(sorted(KNOWN_OPTIONS))
+MakeAssignor = Callable[[str], Assignor]
+
+
+def build(
+    spec: ClientSpec,
+    env: ClientEnvironment,
+    behaviour: Behaviour,
+    make: MakeAssignor = make_assignor,
+) -> ConsumerProcess:
+    """A process that behaves as ``behaviour`` says.
+
+    Raises:
+        ConfigError: the options, the assignors or the work cannot be right (K-01 to K-05).
+
+    """
+    work = Work.from_plain(spec.work)
+    options = dict(spec.config)
+    if work.commit != "auto":
+        options.setdefault("enable.auto.commit", False)
+    config = ConsumerConfig.from_kafka(
+        options, group_id=spec.group_id or None, defaults=dict(behaviour.defaults)
+    )
+    assignors = _assignors(config.assignors, make)
+    common_protocol(assignors)  # K-02
+    return ConsumerProcess(
+        spec, env, config=config, behaviour=behaviour, assignors=assignors, work=work
+    )
+
+
+def _assignors(names: Sequence[str], make: MakeAssignor) -> tuple[Assignor, ...]:
+    assignors = []
+    for name in names:
+        try:
+            assignors.append(make(name))
+        except ValueError as error:
+            allowed = f"built in are {', '.join(ASSIGNORS)}"
+            raise ConfigError("partition.assignment.strategy", name, allowed) from error
+    return tuple(assignors)

@@ -1,0 +1,1 @@
+"""Helpers for tests of groupsim and of client coordinators written for it."""
