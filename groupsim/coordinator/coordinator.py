@@ -32,7 +32,7 @@ from groupsim.coordinator.group_requests import GroupRequests
 from groupsim.coordinator.membership_requests import HEARTBEAT_OK, MembershipRequests
 from groupsim.coordinator.offset_requests import OffsetRequests
 from groupsim.coordinator.outbox import Answer
-from groupsim.coordinator.records import Record, TransactionMarker
+from groupsim.coordinator.records import LogBatch, Record, TransactionMarker
 from groupsim.coordinator.shard import ShardState
 from groupsim.coordinator.snapshot import CoordinatorSnapshot, snapshot_of
 from groupsim.protocol.errors import ErrorCode
@@ -160,12 +160,27 @@ class GroupCoordinator:
                     shard.pipeline.failed(append_id, error)
         return self._core.finish()
 
-    def complete_transaction(
-        self, partition: int, marker: TransactionMarker, now_ms: int
-    ) -> list[Effect]:
-        """End a transaction with pending offsets on a partition (WriteTxnMarkers, C-18)."""
+    def high_watermark(self, partition: int, offset: int, now_ms: int) -> list[Effect]:
+        """All of the partition's log below ``offset`` is committed, whoever appended it."""
         self._core.outbox.begin(now_ms)
-        self._offsets.complete_transaction(partition, marker)
+        shard = self._core.shards.get(partition)
+        if shard is not None and shard.state is ShardState.ACTIVE:
+            shard.pipeline.committed_up_to(offset)
+        return self._core.finish()
+
+    def complete_transaction(
+        self,
+        partition: int,
+        marker: TransactionMarker,
+        now_ms: int,
+        token: int | None = None,
+    ) -> list[Effect]:
+        """End a transaction with pending offsets on a partition (WriteTxnMarkers, C-18).
+
+        With a ``token`` the outcome comes, now or later, as ``TransactionEnded``.
+        """
+        self._core.outbox.begin(now_ms)
+        self._offsets.complete_transaction(partition, marker, token, started=self.started)
         return self._core.finish()
 
     def topics_deleted(self, topics: Sequence[tuple[str, str]], now_ms: int) -> list[Effect]:
@@ -214,7 +229,25 @@ class GroupCoordinator:
         shard = self._core.add_shard(partition)
         shard.begin_load(epoch)
         if shard.state is ShardState.LOADING and shard.epoch == epoch:
-            shard.finish_load(records)
+            end = len(records)
+            batches = [LogBatch(records=tuple(enumerate(records)), next_offset=end)]
+            shard.finish_load(batches if records else (), end)
+        return self._core.finish()
+
+    def finish_load(
+        self,
+        partition: int,
+        batches: Sequence[LogBatch],
+        high_watermark: int,
+        now_ms: int,
+    ) -> list[Effect]:
+        """End a load that ``begin_load`` began, with a log as it is: with gaps where it was
+        compacted, and with batches above the high watermark (see ``high_watermark``).
+        """
+        self._core.outbox.begin(now_ms)
+        shard = self._core.shards.get(partition)
+        if shard is not None and shard.state is ShardState.LOADING:
+            shard.finish_load(batches, high_watermark)
         return self._core.finish()
 
     def fail_load(self, partition: int, now_ms: int) -> list[Effect]:

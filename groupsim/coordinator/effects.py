@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from groupsim.coordinator.records import Record
 from groupsim.protocol.effects import Note, note
+from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import Response, message
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "TimerArmed",
     "TimerCancelled",
     "TimerFired",
+    "TransactionEnded",
 ]
 
 
@@ -41,6 +43,14 @@ class Append:
     append_id: int
     partition: int
     records: tuple[Record, ...]
+
+
+@message
+class TransactionEnded:
+    """What became of ``complete_transaction``, if it was called with a token."""
+
+    token: int
+    error_code: ErrorCode
 
 
 @note
@@ -127,4 +137,4 @@ class CoordinatorLog(Note):
     sentence: str
 
 
-Effect = Reply | Append | Note
+Effect = Reply | Append | TransactionEnded | Note

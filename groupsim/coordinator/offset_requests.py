@@ -10,6 +10,7 @@ from typing import Any
 
 from groupsim.coordinator.access import Call, Permit, TopicCatalogue, TransactionVerifier
 from groupsim.coordinator.core import Core
+from groupsim.coordinator.effects import TransactionEnded
 from groupsim.coordinator.failures import operation_error
 from groupsim.coordinator.fetch_requests import FetchRequests
 from groupsim.coordinator.offsets.cleanup import delete_offsets, delete_topics
@@ -225,10 +226,21 @@ class OffsetRequests:
             )
         )
 
-    def complete_transaction(self, partition: int, marker: TransactionMarker) -> None:
+    def complete_transaction(
+        self, partition: int, marker: TransactionMarker, token: int | None, *, started: bool
+    ) -> None:
         """C-18: commit or abort what a producer has pending on a partition."""
+
+        def respond(error: ErrorCode) -> None:
+            if token is not None:
+                ended = TransactionEnded(token=token, error_code=error)
+                self._core.outbox.effects.append(ended)
+
+        if not started:
+            respond(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
         shard = self._core.shards.get(partition, self._core.absent)
-        shard.complete_transaction(marker, _ignore)
+        shard.complete_transaction(marker, respond)
 
     # -- OffsetDelete ------------------------------------------------------------------------
 

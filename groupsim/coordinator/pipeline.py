@@ -158,12 +158,22 @@ class Pipeline:
         """Ids of appends the world has not answered yet, in log order."""
         return tuple(entry.append_id for entry in self._in_flight)
 
-    def loaded(self, offset: int) -> None:
-        """The log up to ``offset`` has been replayed and is committed."""
-        if offset > self.last_written:
-            self.last_written = self.last_committed = offset
-            self._registry.create(offset)
-            self._registry.delete_up_to(offset)
+    def loaded(self, offset: int, high_watermark: int) -> None:
+        """The log up to ``offset``, the end of a batch, has been replayed; what lies above
+        ``high_watermark`` is not committed.
+        """
+        if offset < high_watermark or offset == self.last_written:
+            return
+        self.last_written = offset
+        self._registry.create(offset)
+        if high_watermark > self.last_committed:
+            self.last_committed = high_watermark
+            self._registry.delete_up_to(high_watermark)
+
+    def serve(self) -> None:
+        """The whole log has been replayed: what comes waits for what is not committed yet."""
+        if self.last_committed < self.last_written:
+            self._in_flight.append(_InFlight(-1, self.last_committed, self.last_written, []))
 
     def submit(self, event: WriteEvent, result: Result, *, transactional: bool = False) -> None:
         """Append the records of an operation and arrange its completion."""
@@ -188,6 +198,7 @@ class Pipeline:
 
     def _arm_write_timeout(self, event: WriteEvent) -> None:
         timer = Timer("", "write-timeout", event.expire)  # T-8
+        timer.owner = self
         event.timeout = timer
         self._timers.add(timer, self._outbox.now_ms + self._write_timeout_ms)
 
@@ -207,6 +218,7 @@ class Pipeline:
             batch = self._batch = _Batch(self.last_written, self._outbox.now_ms)
             if self._linger_ms > 0:
                 batch.linger = Timer("", "linger", partial(self._linger_over, batch))
+                batch.linger.owner = self
                 self._timers.add(batch.linger, self._outbox.now_ms + self._linger_ms)
             elif self._linger_ms < 0 and not transactional:
                 self._request_flush(self)  # at the end of the event
@@ -245,13 +257,20 @@ class Pipeline:
 
     def committed(self, append_id: int) -> None:
         """The high watermark has passed this append, hence all before it."""
-        if append_id not in self.pending_appends:
+        for entry in self._in_flight:
+            if entry.append_id == append_id:
+                self.committed_up_to(entry.end_offset)
+                return
+
+    def committed_up_to(self, offset: int) -> None:
+        """The high watermark has moved to ``offset``."""
+        if offset <= self.last_committed:
             return
         done: list[_InFlight] = []
-        while self._in_flight and self._in_flight[0].append_id <= append_id:
+        while self._in_flight and self._in_flight[0].end_offset <= offset:
             done.append(self._in_flight.popleft())
-        self.last_committed = done[-1].end_offset
-        self._registry.delete_up_to(self.last_committed)
+        self.last_committed = offset
+        self._registry.delete_up_to(offset)
         for entry in done:
             for event in entry.events:
                 event.complete(ErrorCode.NONE)

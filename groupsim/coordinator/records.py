@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GroupMetadataKey",
     "GroupMetadataValue",
+    "LogBatch",
     "MemberMetadata",
     "OffsetCommitKey",
     "OffsetCommitValue",
@@ -110,6 +111,16 @@ class Record:
     producer_id: int = -1
     producer_epoch: int = -1
     marker: TransactionMarker | None = None
+
+
+@message
+class LogBatch:
+    """A batch of a partition's log: records with their offsets, which have gaps after compaction,
+    and the offset at which the next batch begins.
+    """
+
+    records: tuple[tuple[int, Record], ...]
+    next_offset: int
 
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:

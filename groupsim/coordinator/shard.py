@@ -21,6 +21,7 @@ from groupsim.coordinator.pipeline import NOTHING, Pipeline, Result, WriteEvent
 from groupsim.coordinator.records import (
     GroupMetadataKey,
     GroupMetadataValue,
+    LogBatch,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
@@ -181,15 +182,17 @@ class Shard:
         self.state = ShardState.LOADING
         return True
 
-    def finish_load(self, records: Sequence[Record]) -> None:
-        """C-16 to C-20: replay the log and serve."""
+    def finish_load(self, batches: Sequence[LogBatch], high_watermark: int) -> None:
+        """C-16 to C-20: replay the log, what is not committed too, and serve."""
         try:
-            for offset, record in enumerate(records):
-                self._replay(offset, record)
+            for batch in batches:
+                for offset, record in batch.records:
+                    self._replay(offset, record)
+                self.pipeline.loaded(batch.next_offset, high_watermark)
         except CoordinatorError:
             self.fail_load()
             return
-        self.pipeline.loaded(len(records))
+        self.pipeline.serve()
         self.state = ShardState.ACTIVE
         announce_loaded(self.context)
         self._schedule_cleanup()

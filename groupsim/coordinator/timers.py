@@ -23,7 +23,7 @@ class Timer:
         kind: which of the rule book's timers it is (see ``effects.TimerArmed``).
         deadline_ms: when it fires.
         sequence: number of its last arming, over all timers of the broker.
-        owner: the member whose session it is, if it is one.
+        owner: the member whose session it is, or the partition's pipeline that waits.
 
     """
 
