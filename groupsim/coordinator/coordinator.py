@@ -27,7 +27,7 @@ from groupsim.coordinator.access import (
 from groupsim.coordinator.classic.states import GroupState
 from groupsim.coordinator.config import CoordinatorConfig
 from groupsim.coordinator.core import Core
-from groupsim.coordinator.effects import Effect, Reply
+from groupsim.coordinator.effects import Effect, reply
 from groupsim.coordinator.group_requests import GroupRequests
 from groupsim.coordinator.membership_requests import HEARTBEAT_OK, MembershipRequests
 from groupsim.coordinator.offset_requests import OffsetRequests
@@ -106,7 +106,7 @@ class GroupCoordinator:
 
         """
         if type(request) is HeartbeatRequest and self._refreshes_session(request, now_ms):
-            return [Reply(token=token, response=HEARTBEAT_OK)]
+            return [reply(token, HEARTBEAT_OK)]
         handler = self._handlers.get(type(request))
         if handler is None:
             raise TypeError(f"the group coordinator does not serve {type(request).__name__}")

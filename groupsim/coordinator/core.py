@@ -88,7 +88,11 @@ class Core:
             member_uuid=self._member_uuid,
             next_append_id=self._next_append_id,
             request_flush=self._to_flush.append,
+            current=self._current,
         )
+
+    def _current(self, partition: int) -> Shard:
+        return self.shards.get(partition, self.absent)
 
     def _next_append_id(self) -> int:
         self._append_ids += 1

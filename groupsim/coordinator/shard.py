@@ -67,6 +67,7 @@ class Shard:
         member_uuid: Callable[[], str],
         next_append_id: Callable[[], int],
         request_flush: Callable[[Pipeline], None],
+        current: Callable[[int], Shard],
     ) -> None:
         self.partition = partition
         self.state = ShardState.INITIAL
@@ -77,6 +78,7 @@ class Shard:
         self._member_uuid = member_uuid
         self._next_append_id = next_append_id
         self._request_flush = request_flush
+        self._current = current
         self._reset()
 
     def _reset(self) -> None:
@@ -167,7 +169,8 @@ class Shard:
             if retry_ms:
                 self.context.schedule(timer.key, timer.kind, retry_ms, operation, retry_ms=retry_ms)
 
-        self.write(operation, respond)
+        # A timer that outlived its partition runs in whatever serves the partition now.
+        self._current(self.partition).write(operation, respond)
 
     # -- load and unload ---------------------------------------------------------------------
 
