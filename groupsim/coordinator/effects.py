@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from groupsim.coordinator.records import Record
 from groupsim.protocol.effects import Note, note
@@ -34,8 +34,9 @@ class Reply:
 
 
 _new_reply = object.__new__
-_set_token = Reply.token.__set__  # type: ignore[attr-defined]
-_set_response = Reply.response.__set__  # type: ignore[attr-defined]
+_slots: Any = Reply  # its slots are descriptors, which the type of their values hides
+_set_token = _slots.token.__set__
+_set_response = _slots.response.__set__
 
 
 def reply(token: int, response: Response) -> Reply:
