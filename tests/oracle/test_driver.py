@@ -302,6 +302,35 @@ def test_adaptive_linger_batches_what_is_queued(oracle: Oracle) -> None:
         assert [done["token"] for done in result["completed"]] == [1, 2]
 
 
+def test_high_watermark_comes_before_what_is_queued(oracle: Oracle) -> None:
+    """0.1, C-12: a read queued behind a write sees it, as the commit takes the queue's front."""
+    story = Story(oracle)
+    story.commit(5, settle=False)
+    groups = [{"groupId": "g", "topics": [{"name": "t0", "partitionIndexes": [0]}]}]
+    story.request("fetch", 9, {"groups": groups}, settle=False)
+    result = oracle.ask("advance", ms=0)
+    assert [done["token"] for done in result["completed"]] == [1, 2]
+    (group,) = answers(result)[2]["groups"]
+    assert group["topics"][0]["partitions"][0]["committedOffset"] == 5
+
+
+def test_gate_of_offset_commit(oracle: Oracle) -> None:
+    """O-01: what the metadata does not know is refused before the coordinator is asked."""
+    story = Story(oracle)
+    known = topic(5)
+    known["partitions"].append({"partitionIndex": 4, "committedOffset": 5})
+    unknown = {"name": "t9", "partitions": [{}]}
+    result = story.request("commit", 9, {"groupId": "g", "topics": [known, unknown]})
+    topics = answers(result)[story.token]["topics"]
+    found = {
+        (of["name"], partition["partitionIndex"]): partition["errorCode"]
+        for of in topics
+        for partition in of["partitions"]
+    }
+    assert found == {("t0", 4): 3, ("t0", 0): 0, ("t9", 0): 3}
+    assert len(result["appends"][0]["records"]) == 1
+
+
 def test_timers_fire_by_deadline_then_arming(oracle: Oracle) -> None:
     """T-1, T-3: the list is in firing order, equal deadlines by order of arming."""
     story = Story(oracle)
