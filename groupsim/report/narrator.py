@@ -32,8 +32,10 @@ _OWNERSHIP: Final = {
 }
 _QUIET_LEVELS: Final = ("TRACE", "DEBUG", "INFO")
 _QUIET_APPLICATION: Final = ("processing_started", "processing_finished")
-_MERGE_FROM: Final = 4
-"""So many members doing the same thing in a row become one line."""
+_MERGE_FROM: Final = 9
+"""So many members doing the same thing in a row become one line; in a smaller group, who does what
+is what one wants to see.
+"""
 
 
 Fields = Mapping[str, Any]
@@ -165,8 +167,9 @@ class Narrator:
         self._say(event, f["who"], f["sentence"], "client")
 
     def _on_broker_log(self, event: Event, f: Fields) -> None:
-        if f["level"] not in ("TRACE", "DEBUG"):
-            tone = "broker" if f["level"] == "INFO" else "trouble"
+        level = f["level"].upper()
+        if level not in ("TRACE", "DEBUG"):
+            tone = "broker" if level == "INFO" else "trouble"
             self._say(event, f["who"], f["sentence"], tone, f["group_id"])
 
     def _on_ownership(self, event: Event, f: Fields) -> None:
@@ -195,7 +198,7 @@ class Narrator:
         self._say(event, f["who"], text, "trouble")
 
     def _on_client_log(self, event: Event, f: Fields) -> None:
-        if f["level"] not in _QUIET_LEVELS:
+        if f["level"].upper() not in _QUIET_LEVELS:
             self._say(event, f["who"], f["sentence"], "trouble")
 
 

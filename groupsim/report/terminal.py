@@ -13,7 +13,7 @@ from groupsim.metrics import GroupSummary
 from groupsim.report.model import Heading, Outcome, Verdict
 from groupsim.report.narrator import Line
 from groupsim.report.table import rebalance_rows
-from groupsim.report.words import clock, duration, partition_seconds, printable
+from groupsim.report.words import clock, duration, partition_seconds, printable, without_uuids
 
 __all__ = ["TerminalReport", "console_for"]
 
@@ -31,6 +31,7 @@ _TONES: Final = {
     "scenario": "bold magenta",
     "client": "blue",
 }
+_TOLD_CHANGES: Final = ("joined", "left", "expired", "removed", "replaced")
 _MARKS: Final = {
     "met": ("✓", "bold green"),
     "not met": ("✗", "bold red"),
@@ -72,7 +73,8 @@ class TerminalReport:
             self._print(Text("            ...", style="dim"))
             return
         who = f"{line.group}: {line.who}" if group and line.group and line.who else line.who
-        said = f"{who}  {line.text}" if who else line.text
+        spoken = without_uuids(line.text)  # twenty-seven signs that say nothing to a reader
+        said = f"{who}  {spoken}" if who else spoken
         indent = " " * 12
         rows = textwrap.wrap(said, max(20, self._width - len(indent)), break_on_hyphens=False) or [
             ""
@@ -103,9 +105,12 @@ class TerminalReport:
         self._print(Text())
         self._print(Text(f"{mark} {outcome.verdict}", style=style))
         if outcome.status != "finished":
-            why = f" ({printable(outcome.why)})" if outcome.why not in ("", outcome.status) else ""
-            text = f"the run is {outcome.status}{why}: it got as far as {clock(outcome.end_us)}"
-            self._wrapped(text, style="yellow")
+            got = f"it got as far as {clock(outcome.end_us)}"
+            self.remark(f"{outcome.why or 'the run is ' + outcome.status}: {got}")
+
+    def remark(self, text: str) -> None:
+        """Print what a reader must know before trusting the rest."""
+        self._wrapped(printable(text), style="yellow")
 
     def footer(self, outcome: Outcome) -> None:
         """Print the hash of the trace, and the one command that gives it again."""
@@ -171,7 +176,8 @@ def _totals(group: GroupSummary, end_us: int) -> list[tuple[str, str]]:
         totals.append(("noticed", text))
     if len(group.detections) > MOST_DETECTIONS:
         totals.append(("", f"and {len(group.detections) - MOST_DETECTIONS} more"))
-    changes = ", ".join(f"{count} {change}" for change, count in group.member_changes.items())
+    counts = group.member_changes
+    changes = ", ".join(f"{counts[name]} {name}" for name in _TOLD_CHANGES if name in counts)
     if changes:
         totals.append(("members", changes))
     return totals

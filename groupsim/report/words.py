@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,8 +14,10 @@ __all__ = [
     "plain_text",
     "printable",
     "some",
+    "without_uuids",
 ]
 
+_UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _MS = 1_000
 _S = 1_000_000
 _MINUTE = 60 * _S
@@ -80,6 +83,11 @@ def plain_text(value: Any) -> str:
     if isinstance(value, bytes):
         return f"<{len(value)} bytes>"
     return printable(str(value))
+
+
+def without_uuids(text: str) -> str:
+    """Return ``text`` with the tails of UUIDs (in Kafka's member ids) cut: ``c-1-cf36d705…``."""
+    return _UUID.sub(r"\1…", text)
 
 
 def printable(text: str) -> str:

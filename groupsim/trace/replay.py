@@ -14,8 +14,10 @@ from groupsim.trace.reader import TraceReader
 
 __all__ = ["Replay", "Runner", "replay"]
 
-Runner = Callable[[Mapping[str, Any], int, Path], None]
-"""Runs a scenario (plain data, as in a header) with a seed, and writes the trace to the path."""
+Runner = Callable[[Mapping[str, Any], int, Path, int | None], None]
+"""Runs a scenario (plain data, as in a header) with a seed, and writes the trace to the path. The last
+argument is the virtual time in µs up to which it is needed; None: to its end.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,8 @@ def replay(path: Path, runner: Runner) -> Replay:
     status = _status(recorded)
     with tempfile.TemporaryDirectory(prefix="groupsim-replay-") as folder:
         again = Path(folder) / "replay"
-        runner(recorded.header.scenario, recorded.header.seed, again)
+        until_us = None if status == "finished" else recorded.last_time_us + 1
+        runner(recorded.header.scenario, recorded.header.seed, again, until_us)
         replayed = TraceReader(again)
         found = compare(recorded, replayed, prefix=status != "finished")
     return Replay(

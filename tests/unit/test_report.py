@@ -15,7 +15,15 @@ from groupsim.report import Expectations, Heading, Line, Narrator, Outcome, Time
 from groupsim.report.jsonout import report_object, to_json
 from groupsim.report.table import rebalance_rows
 from groupsim.report.terminal import TerminalReport, console_for
-from groupsim.report.words import clock, duration, partition_seconds, partitions, printable, some
+from groupsim.report.words import (
+    clock,
+    duration,
+    partition_seconds,
+    partitions,
+    printable,
+    some,
+    without_uuids,
+)
 
 from .story import S, Story, first_join, orders
 
@@ -102,7 +110,7 @@ g: 2 rebalances
   stable        at 00:04.300 for the first time, from 01:06.500 to the end
   unavailable   13.0 partition-seconds at the start, 94.0 after it
   noticed       c-2 crashed at 00:20.000, expired 45.0s later
-  members       1 expired, 2 joined
+  members       2 joined, 1 expired
 
 expectations
   ✓ g: stable by 30s (at 4.3s)
@@ -174,10 +182,10 @@ def _floats(value: Any) -> list[float]:
 
 
 def test_many_members_doing_the_same_are_one_line() -> None:
-    """Four or more in a row are told together, fewer one by one, and none is lost."""
+    """Many in a row are told together, fewer one by one, and none is lost."""
     for members, expected in (
         (3, ["takes t 0", "takes t 1", "takes t 2"]),
-        (5, ["5 members take 5 partitions (c-0, c-1, c-2 and 2 more)"]),
+        (10, ["10 members take 10 partitions (c-0, c-1, c-2 and 7 more)"]),
     ):
         names = [f"c-{number}" for number in range(members)]
         story = Story(clients=())
@@ -255,5 +263,7 @@ def test_other_words() -> None:
     assert partition_seconds(12_950_000) == "13.0"
     assert partitions([("b", 1), ("a", 3), ("a", 0), ("a", 1)]) == "a 0-1,3 b 1"
     assert partitions([]) == "nothing"
+    uuid = "cf36d705-588b-4173-95b7-378ec8714476"
+    assert without_uuids(f"(c-1-{uuid}, {uuid}x)") == f"(c-1-cf36d705…, {uuid}x)"
     assert some("abcde") == "a, b, c and 2 more"
     assert printable("a\x1b[31m\nb é") == "a\\x1b[31m\\nb é"

@@ -17,12 +17,12 @@ from groupsim.trace.writer import TraceWriter
 from .trace_samples import fill, small_trace
 
 
-def _again(scenario: Mapping[str, Any], seed: int, path: Path) -> None:
+def _again(scenario: Mapping[str, Any], seed: int, path: Path, until_us: int | None) -> None:
     with TraceWriter(path, scenario=scenario, seed=seed) as writer:
         fill(writer)
 
 
-def _otherwise(scenario: Mapping[str, Any], seed: int, path: Path) -> None:
+def _otherwise(scenario: Mapping[str, Any], seed: int, path: Path, until_us: int | None) -> None:
     with TraceWriter(path, scenario=scenario, seed=seed) as writer:
         fill(writer, sentence="another")
 
@@ -51,12 +51,19 @@ def test_the_first_difference_has_context(tmp_path: Path) -> None:
 
 def test_unfinished_recordings_are_compared_as_far_as_they_go(tmp_path: Path) -> None:
     """What a killed run left behind is a prefix of the second run."""
+    asked: list[int | None] = []
+
+    def again(scenario: Mapping[str, Any], seed: int, path: Path, until_us: int | None) -> None:
+        asked.append(until_us)
+        _again(scenario, seed, path, until_us)
+
     small_trace(tmp_path / "whole")
     raw = (tmp_path / "whole").read_bytes()
     at = raw.index(b"disk")
     (tmp_path / "cut").write_bytes(raw[:at])
-    found = replay(tmp_path / "cut", _again)
+    found = replay(tmp_path / "cut", again)
     assert (found.equal, found.difference, found.status) == (8, None, "unfinished")
+    assert asked[-1] == 3_001, "the second run is needed up to the last event only"
     interrupted = small_trace(tmp_path / "stopped", end=None)
     interrupted.close("interrupted")
     assert replay(tmp_path / "stopped", _again).difference is None
@@ -110,7 +117,7 @@ def _rewrite(source: Path, target: Path, order: list[str]) -> None:
 def test_damage_and_missing_scenarios_are_found_before_anything_runs(tmp_path: Path) -> None:
     """Nothing is run for a trace that cannot be compared."""
 
-    def never(scenario: Mapping[str, Any], seed: int, path: Path) -> None:
+    def never(scenario: Mapping[str, Any], seed: int, path: Path, until_us: int | None) -> None:
         raise AssertionError("ran")
 
     TraceWriter(tmp_path / "bare").close()
