@@ -45,11 +45,12 @@ class Application:
         self.orders: deque[Order] = deque()
         self.idle = False
         """Between two calls with nothing to do: an order is taken up at once."""
+        self._plain: Mapping[str, Any] = spec.work
+        self._call = ""
         self.work = work
-        self.set_work(work)
+        self._use(work)
 
-    def set_work(self, work: Work) -> None:
-        """Do this from now on."""
+    def _use(self, work: Work) -> None:
         self.work = work
         consumer = self._consumer
         consumer.consumes_at_once = work.consumes_at_once
@@ -68,7 +69,7 @@ class Application:
         if order.name not in ORDERS:
             raise ValueError(f"unknown order {order.name!r}; known are {', '.join(ORDERS)}")
         if order.name == "set_work":
-            Work.from_plain(order.arguments.get("work", order.arguments))
+            Work.from_plain(_work_of(order))
         if order.name in {"close", "wakeup"}:
             self._consumer.wakeup()
         else:
@@ -99,11 +100,11 @@ class Application:
             if closing is not None:
                 yield from self._shut_down(closing.arguments)
                 return "closed"
-            call = "poll"
+            self._call = "poll"
             try:
                 if self.orders:
                     order = self.orders.popleft()
-                    call = order.name
+                    self._call = order.name
                     yield from self._obey(order)
                 elif self._consumer.subscriptions.kind == "none":
                     yield from self._rest(None)
@@ -111,9 +112,9 @@ class Application:
                     yield from self._poll_once()
             except WakeupError as error:
                 if self._closing is None:
-                    self._raised(call, error)
+                    self._raised(self._call, error)
             except JavaError as error:
-                self._raised(call, error)
+                self._raised(self._call, error)
                 ending = yield from self._after_error(error)
                 if ending:
                     return ending
@@ -148,6 +149,7 @@ class Application:
         self._maybe_raise("processing")
 
     def _commit(self, mode: str) -> Steps[None]:
+        self._call = "commit"
         if mode == "sync":
             yield from self._consumer.commit_sync()
         elif mode == "async":
@@ -198,7 +200,8 @@ class Application:
         elif order.name == "resume_work":
             consumer.resume(consumer.subscriptions.assigned())
         elif order.name == "set_work":
-            self.set_work(Work.from_plain(arguments.get("work", arguments)))
+            self._plain = {**self._plain, **_work_of(order)}
+            self._use(Work.from_plain(self._plain))
 
     def _subscribe(self, arguments: Mapping[str, Any]) -> Steps[None]:
         pattern = arguments.get("pattern")
@@ -251,6 +254,11 @@ class Application:
 
     def _raised(self, call: str, error: JavaError) -> None:
         self._ctx.note(AppRaised(call=call, exception=error.exception, detail=error.detail))
+
+
+def _work_of(order: Order) -> Mapping[str, Any]:
+    work: Mapping[str, Any] = order.arguments.get("work", order.arguments)
+    return work
 
 
 def _exception(what: Raise) -> JavaError:

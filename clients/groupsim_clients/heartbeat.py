@@ -184,7 +184,7 @@ class HeartbeatThread:
 class HeartbeatHandler:
     """Handles answers to the heartbeats of one generation (CH-10 to CH-20)."""
 
-    __slots__ = ("_coordinator", "generation", "request")
+    __slots__ = ("_coordinator", "generation", "handlers", "request")
 
     def __init__(self, coordinator: AbstractCoordinator, generation: Generation) -> None:
         self._coordinator = coordinator
@@ -195,6 +195,7 @@ class HeartbeatHandler:
             member_id=generation.member_id,
             group_instance_id=coordinator.config.group_instance_id,
         )
+        self.handlers = (self.on_response, self.on_failure)
 
     def on_response(self, response: HeartbeatResponse) -> None:
         """Handle one answer."""

@@ -267,10 +267,12 @@ class NetworkClient:
             or any(self._usable(pending.key) for pending in self.unsent)
         )
 
-    def next_deadline_ms(self) -> int:
-        """When a poll would have something to do although nothing arrives."""
+    def next_deadline_ms(self, *, in_flight: bool = True) -> int:
+        """When a poll would have something to do although nothing arrives; ``in_flight`` False
+        leaves the timeouts of what is in flight out.
+        """
         next_ms = FOREVER
-        for pending in self.in_flight.values():
+        for pending in self.in_flight.values() if in_flight else ():
             next_ms = min(next_ms, pending.sent_ms + pending.timeout_ms + 1)
         for pending in self.unsent:
             next_ms = min(next_ms, pending.created_ms + pending.timeout_ms + 1)

@@ -19,6 +19,7 @@ from groupsim_clients.assignors import Assignor
 from groupsim_clients.behaviour import Behaviour
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.consumer import Consumer
+from groupsim_clients.consumer_coordinator import ConsumerCoordinator
 from groupsim_clients.machine import (
     ClientEffect,
     ClientEnvironment,
@@ -62,7 +63,9 @@ class ConsumerProcess:
         self._thread: Steps[Any] | None = None
         self._wait: Wait | None = None
         self._next_wake_ms: int | None = None
+        self._steady: ConsumerCoordinator | None = None
         self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
+        self._calm_until_ms = -1  # the same when nothing is in flight
 
     # -- ClientMachine -------------------------------------------------------------------------
 
@@ -89,13 +92,15 @@ class ConsumerProcess:
         if now_ms < self._slow_at_ms and (
             type(response) is HeartbeatResponse and response.error_code is _NONE
         ):
-            assert self._consumer is not None
-            coordinator = self._consumer.coordinator
-            assert coordinator is not None
-            if self._consumer.client.in_flight.pop(correlation_id, None) is not None:
-                heartbeat = coordinator.heartbeat
+            steady = self._steady
+            assert steady is not None
+            in_flight = steady.client.in_flight
+            if in_flight.pop(correlation_id, None) is not None:
+                heartbeat = steady.heartbeat
                 heartbeat.session_deadline_ms = now_ms + heartbeat.session_timeout_ms
                 heartbeat.attempts = 0
+                if not in_flight:
+                    self._slow_at_ms = self._calm_until_ms
             return []
         if self._thread is None:
             return []
@@ -113,7 +118,10 @@ class ConsumerProcess:
 
     def wake(self, now_ms: int) -> list[ClientEffect]:
         """The time that was asked for has come."""
-        if now_ms < self._slow_at_ms:
+        steady = self._steady
+        if now_ms < self._slow_at_ms and (
+            steady is not None and now_ms < steady.heartbeat.session_deadline_ms
+        ):
             return self._steady_heartbeat(now_ms)
         if self._thread is None:
             return []
@@ -149,36 +157,31 @@ class ConsumerProcess:
     # -- the hot path --------------------------------------------------------------------------
 
     def _steady_heartbeat(self, now_ms: int) -> list[ClientEffect]:
-        assert self._consumer is not None
-        coordinator = self._consumer.coordinator
+        coordinator = self._steady
         assert coordinator is not None
         heartbeat = coordinator.heartbeat
         if now_ms < heartbeat.heartbeat_deadline_ms:
             return []
         self._ctx.now_ms = now_ms
         handler = coordinator.heartbeat_handler()
-        client = self._consumer.client
+        client = coordinator.client
         request_timeout_ms = self._config.request_timeout_ms
-        pending = PendingRequest(
-            coordinator.key,
-            handler.request,
-            now_ms,
-            request_timeout_ms,
-            (handler.on_response, handler.on_failure),
-        )
+        key = coordinator.key
+        pending = PendingRequest(key, handler.request, now_ms, request_timeout_ms, handler.handlers)
         pending.sent_ms = now_ms
         client.correlation_id += 1
         client.in_flight[client.correlation_id] = pending
         next_ms = heartbeat.heartbeat_deadline_ms = now_ms + heartbeat.interval_ms
         expires_ms = now_ms + request_timeout_ms + 1
-        self._slow_at_ms = min(self._slow_at_ms, expires_ms)
-        self._next_wake_ms = min(next_ms, self._slow_at_ms)
+        if expires_ms < self._slow_at_ms:
+            self._slow_at_ms = expires_ms
+        self._next_wake_ms = min(next_ms, self._slow_at_ms, heartbeat.session_deadline_ms)
         assert coordinator.heartbeat_thread is not None
         coordinator.heartbeat_thread.turn_taken(now_ms)
         return [
             Send(
                 correlation_id=client.correlation_id,
-                node_id=pending.key[0],
+                node_id=key[0],
                 channel=COORDINATOR,
                 api_version=self._heartbeat_version,
                 request=handler.request,
@@ -245,9 +248,10 @@ class ConsumerProcess:
             self._next_wake_ms = None
             return
         wait = self._wait
+        client = self.consumer.client
         app_ms = wait.deadline_ms
         if wait.kind is WaitKind.POLL:
-            app_ms = min(app_ms, self.consumer.client.next_deadline_ms())
+            app_ms = min(app_ms, client.next_deadline_ms())
         wake_ms = min(app_ms, self._turn_at_ms())
         self._next_wake_ms = None if wake_ms >= FOREVER else max(wake_ms, self._ctx.now_ms)
         coordinator = self.consumer.coordinator
@@ -255,5 +259,6 @@ class ConsumerProcess:
         if coordinator is None or thread is None or not wait.fetching:
             return
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
-            session_ms = coordinator.heartbeat.session_deadline_ms
-            self._slow_at_ms = min(app_ms, session_ms)
+            self._steady = coordinator
+            self._slow_at_ms = app_ms
+            self._calm_until_ms = min(wait.deadline_ms, client.next_deadline_ms(in_flight=False))
