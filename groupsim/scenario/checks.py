@@ -184,6 +184,7 @@ class Checker:
         self.selection(action, place)
         self.group(getattr(action, "leader_of", None), (*place, "leader_of"))
         self.group(getattr(action, "group", None), (*place, "group"))
+        self.group(getattr(action, "coordinator_of", None), (*place, "coordinator_of"))
         self.subscription(getattr(action, "subscribe", None), (*place, "subscribe"))
         self.work(getattr(action, "work", None), (*place, "work"))
         if verb == "subscribe":

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from groupsim.scenario._base import DURATION_SCHEMA, Duration, Names, Part, fault
 
 __all__ = [
+    "ChangeCount",
     "CommitCount",
     "CommittedAt",
     "Count",
@@ -130,6 +131,22 @@ class CommitCount(Count):
         return {"exactly": value}
 
 
+class ChangeCount(Count):
+    """Changes of the group's members as the coordinator sees them."""
+
+    change: Literal[
+        "pending",
+        "joined",
+        "rejoined",
+        "replaced",
+        "left",
+        "expired",
+        "removed",
+        "synced",
+        "leader",
+    ]
+
+
 class CommittedAt(CountAt):
     """The committed offset of one partition."""
 
@@ -173,6 +190,8 @@ class Expectation(Part):
     """Members of the group as the broker counts them."""
     owners: CountAt | None = None
     """Members that hold at least one partition."""
+    changes: ChangeCount | None = None
+    """How often a member's standing changed: joined, left, expired, ..."""
     unavailable: Limit | None = None
     """Partition-seconds without an owner: one partition for 10 s is 10s, and so are ten for 1 s."""
     overlap: Limit | None = None

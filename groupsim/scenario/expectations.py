@@ -64,6 +64,7 @@ class _View:
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     raised: dict[tuple[str, str], int] = field(default_factory=dict)
     commits: dict[tuple[str, str], int] = field(default_factory=dict)
+    changes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -184,6 +185,12 @@ class Judge:
             view.generation = max(view.generation, event.fields["generation_id"])
             view.members = len(event.fields["members"])
 
+    def _on_member_change(self, event: Event) -> None:
+        view = self._views.get(event.fields["group_id"])
+        if view is not None:
+            change = event.fields["change"]
+            view.changes[change] = view.changes.get(change, 0) + 1
+
     def _on_ownership(self, event: Event) -> None:
         view = self._view_of(event)
         if view is not None:
@@ -246,6 +253,8 @@ class Judge:
             return lambda: self._raised(view, wanted)
         if kind == "commits":
             return lambda: self._commits(view, wanted)
+        if kind == "changes":
+            return lambda: view.changes.get(wanted.change, 0)
         if kind == "committed":
             return lambda: _committed(view, wanted)
         return lambda: self._ledger(group_id, kind)

@@ -13,7 +13,7 @@ from groupsim.scenario.clients import client_factory
 from groupsim.scenario.model import Scenario
 from groupsim.scenario.selection import select
 from groupsim.scenario.specs import Identity, Wanted, work_plain
-from groupsim.scenario.verbs import Cut, Entry, Restart, Targets
+from groupsim.scenario.verbs import BrokerTargets, Cut, Entry, Restart, Targets
 from groupsim.scenario.world import Latency, Spread
 from groupsim.trace.writer import TraceWriter
 from groupsim_clients.machine import Order
@@ -55,6 +55,7 @@ class Timeline:
         self._simulation = simulation
         self._trace = trace
         self._wanted = dict(wanted)
+        self._deployed = {name: now for name, (_, now) in wanted.items()}
         self._members = scenario.members()
 
     def arm(self) -> None:
@@ -80,9 +81,10 @@ class Timeline:
             handler: Any = getattr(self, f"_{verb}")
             self._each(names, action.one_every, lambda who: handler(who, action, cause))
         elif verb.endswith("_broker"):
-            cause = self._event(index, verb, [f"b-{number}" for number in action.brokers], "")
+            brokers = self._brokers(action)
+            cause = self._event(index, verb, [f"b-{number}" for number in brokers], "")
             call = getattr(self._simulation, verb)
-            self._each(action.brokers, action.one_every, lambda number: call(number, cause=cause))
+            self._each(brokers, action.one_every, lambda number: call(number, cause=cause))
         elif verb == "add_partitions":
             detail = ", ".join(f"{topic}: {total}" for topic, total in action.items())
             cause = self._event(index, verb, tuple(action), detail)
@@ -99,6 +101,12 @@ class Timeline:
             return select(self._members, action.members)
         leader = self._simulation.leader_of(action.leader_of)
         return () if leader is None else (leader,)
+
+    def _brokers(self, action: BrokerTargets) -> tuple[int, ...]:
+        if action.coordinator_of is None:
+            return action.brokers or ()
+        broker = self._simulation.cluster.coordinator_of(action.coordinator_of)
+        return () if broker is None else (broker.node_id,)
 
     def _each(
         self, names: Sequence[Any], one_every: int | None, call: Callable[[Any], object]
@@ -125,7 +133,18 @@ class Timeline:
 
     # -- members: called for each of the targets ------------------------------------------------
 
+    def _deploy(self, who: str) -> None:
+        """Let the next start of a member be as it is wanted by now."""
+        identity, wanted = self._wanted[who]
+        if self._deployed[who] != wanted:
+            self._deployed[who] = wanted
+            factory = client_factory(wanted.client)
+            self._simulation.change_member(
+                who, wanted.spec(identity), factory, profile=wanted.client
+            )
+
     def _start(self, who: str, _: Any, cause: int) -> None:
+        self._deploy(who)
         self._simulation.start(who, cause=cause)
 
     def _stop(self, who: str, stop: Any, cause: int) -> None:
@@ -144,12 +163,8 @@ class Timeline:
             config=restart.config,
             work=restart.work,
         )
-        if changed != wanted:
-            self._wanted[who] = identity, changed
-            factory = client_factory(changed.client)
-            self._simulation.change_member(
-                who, changed.spec(identity), factory, profile=changed.client
-            )
+        self._wanted[who] = identity, changed
+        self._deploy(who)
         self._simulation.restart(who, down_us=restart.down, how=restart.how, cause=cause)
 
     def _pause(self, who: str, pause: Any, cause: int) -> None:
@@ -173,7 +188,10 @@ class Timeline:
         self._order(who, "enforce_rebalance", {"reason": enforce.reason}, cause)
 
     def _set_work(self, who: str, change: Any, cause: int) -> None:
-        self._order(who, "set_work", {"work": work_plain(change.work)}, cause)
+        identity, wanted = self._wanted[who]
+        changed = wanted.changed(work=change.work)
+        self._wanted[who] = identity, changed
+        self._order(who, "set_work", {"work": work_plain(changed.work)}, cause)
 
     def _commit(self, who: str, _: Any, cause: int) -> None:
         self._order(who, "commit", {}, cause)

@@ -118,7 +118,7 @@ class EnforceRebalance(Targets):
 
 
 class SetWork(Targets):
-    """From now on the application works otherwise: the fields of ``work``, beside the members."""
+    """From now on, later starts included, the application works otherwise in what is said here."""
 
     work: Work
 
@@ -168,9 +168,10 @@ class DropNext(Part):
 
 
 class BrokerTargets(Part):
-    """The brokers a verb is for, by number."""
+    """The brokers a verb is for: by number, or who coordinates a group at that moment."""
 
-    brokers: NodeIds
+    brokers: NodeIds | None = None
+    coordinator_of: str | None = None
     one_every: Duration | None = None
 
     SHORT: ClassVar[Mapping[str, Any]] = {
@@ -181,6 +182,11 @@ class BrokerTargets(Part):
     def short(cls, value: Any) -> Any:
         """Take numbers for the brokers."""
         return {"brokers": value}
+
+    @model_validator(mode="after")
+    def _which(self) -> Self:
+        one_of(self, ("brokers", "coordinator_of"))
+        return self
 
 
 class MoveCoordinator(Part):

@@ -90,6 +90,21 @@ def commit(second: float, name: str, outcome: str, offset: int) -> Event:
     )
 
 
+def left(second: float, member_id: str) -> Event:
+    """The coordinator sees a member leave."""
+    return event(
+        second,
+        "member_change",
+        who="b-1",
+        group_id="g",
+        member_id=member_id,
+        group_instance_id=None,
+        client_id="x",
+        change="left",
+        reason="",
+    )
+
+
 def raised(second: float, name: str, exception: str) -> Event:
     """An exception comes out of a call."""
     return event(second, "exception", who=name, call="poll", exception=exception, detail="")
@@ -106,6 +121,7 @@ STORY = (
     moves(5, "CompletingRebalance", "Stable", 1),
     owns(5, "c-1", 0, 1),
     owns(5, "c-2", 2, 3),
+    left(15, "x"),
     commit(20, "c-1", "ok", 7),
     commit(30, "c-1", "ILLEGAL_GENERATION", 9),
     raised(30, "c-1", "CommitFailedException"),
@@ -166,6 +182,9 @@ CASES: Mapping[str, tuple[str, str, str]] = {
     "commits: 1": ("met", "undecided", "undecided"),
     "commits: {outcome: refused, at_most: 0}": ("not met", "not met", "undecided"),
     "commits: {outcome: ILLEGAL_GENERATION, at_least: 1}": ("met", "met", "undecided"),
+    "changes: {change: left, exactly: 1}": ("met", "undecided", "undecided"),
+    "changes: {change: left, exactly: 0}": ("not met", "not met", "undecided"),
+    "changes: {change: expired, at_least: 1}": ("not met", "undecided", "undecided"),
     "committed: {topic: t, partition: 0, exactly: 7}": ("met", "undecided", "undecided"),
     "committed: {topic: t, partition: 0, at_least: 8}": ("not met", "undecided", "undecided"),
     "committed: {topic: t, partition: 1, at_least: 0}": ("not met", "undecided", "undecided"),
