@@ -92,10 +92,14 @@ final class Engine {
             if (fired == LIVELOCK) {
                 throw new CommandError("livelock: timers of zero delay keep each other going");
             }
-            if (RuntimeAccess.isFlush(timer.next())) {
+            TimerTask next = timer.next();
+            if (RuntimeAccess.isFlush(next)) {
                 events.drain();
-                timer.fireNext();
-                events.drain();
+                // The events before it may have flushed the batch and cancelled its timer.
+                if (timer.nextDeadlineMs() <= time.milliseconds() && timer.next() == next) {
+                    timer.fireNext();
+                    events.drain();
+                }
             } else {
                 timer.fireNext();
             }
