@@ -178,7 +178,7 @@ class Oracle:
             class_path = ":".join(build())
             self._complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115  (lives as long as the process)
             self._process = subprocess.Popen(
-                ["java", "-XX:+UseSerialGC", "-cp", class_path, _MAIN_CLASS],
+                ["java", "-XX:+UseSerialGC", "-Xmx1g", "-cp", class_path, _MAIN_CLASS],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,

@@ -3,7 +3,6 @@ package groupsim.oracle;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Properties;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
@@ -21,7 +20,7 @@ record BrokerConfig(GroupCoordinatorConfig group, GroupConfigManager groupConfig
     private static final String MESSAGE_MAX_BYTES = "message.max.bytes";
     private static final int MESSAGE_MAX_BYTES_DEFAULT = 1048588;
 
-    private static final int KEPT = 256;
+    private static final int KEPT = 1024;
     private static final Map<JsonNode, BrokerConfig> BUILT =
         new LinkedHashMap<>(KEPT, 0.75f, true) {
             @Override
@@ -29,6 +28,8 @@ record BrokerConfig(GroupCoordinatorConfig group, GroupConfigManager groupConfig
                 return size() > KEPT;
             }
         };
+
+    private static final Map<Object, LogConfig> LOGS = new HashMap<>();
 
     /** From a JSON object of Kafka's names; values may be strings, numbers or booleans. */
     static BrokerConfig from(JsonNode json) {
@@ -53,14 +54,14 @@ record BrokerConfig(GroupCoordinatorConfig group, GroupConfigManager groupConfig
             props.put(name, field.getValue().asText());
         });
         Object maxBytes = props.remove(MESSAGE_MAX_BYTES);
-        Properties log = new Properties();
-        log.put(TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
-            maxBytes == null ? MESSAGE_MAX_BYTES_DEFAULT : maxBytes);
         try {
             GroupCoordinatorConfig group = GroupCoordinatorConfig.fromProps(props);
             GroupConfigManager groups =
                 new GroupConfigManager(group, ShareGroupConfig.fromProps(Map.of()));
-            return new BrokerConfig(group, groups, new LogConfig(log));
+            LogConfig log = LOGS.computeIfAbsent(
+                maxBytes == null ? MESSAGE_MAX_BYTES_DEFAULT : maxBytes,
+                bytes -> new LogConfig(Map.of(TopicConfig.MAX_MESSAGE_BYTES_CONFIG, bytes)));
+            return new BrokerConfig(group, groups, log);
         } catch (ConfigException | IllegalArgumentException e) {
             throw new CommandError(e.getClass().getSimpleName() + ": " + e.getMessage());
         }
