@@ -16,7 +16,7 @@ from groupsim_clients.consumer import Batch, Consumer
 from groupsim_clients.errors import JavaError, WakeupError
 from groupsim_clients.machine import AppRaised, ClientSpec, Order, PollNote
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
-from groupsim_clients.work import Raise, Work
+from groupsim_clients.work import Raise, Spread, Work
 
 __all__ = ["ORDERS", "Application"]
 
@@ -222,13 +222,19 @@ class Application:
         """A rebalance callback (see ``RebalanceListener``)."""
         del partitions
         place = f"on_{callback}"
+        if callback == "lost" and not self._has_on_lost:  # CC-23: the interface's default
+            place = "on_revoked"
         spread = {
             "on_assigned": self.work.on_assigned,
             "on_revoked": self.work.on_revoked,
-            "on_lost": self.work.on_lost,
+            "on_lost": self.work.on_lost or Spread(),
         }[place]
         yield from self._spend(spread.draw(self._ctx.draw, place))
         self._maybe_raise(place)
+
+    @property
+    def _has_on_lost(self) -> bool:
+        return self.work.on_lost is not None or any(p == "on_lost" for p, _ in self.work.raises)
 
     # -- small things --------------------------------------------------------------------------
 

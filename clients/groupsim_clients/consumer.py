@@ -259,10 +259,10 @@ class Consumer:
         if batches:
             return batches
         wait = Timer(self._ctx, 0)
-        wait.deadline_ms = self._nothing_before_ms(ready=ready)
+        wait.deadline_ms, steady = self._nothing_before_ms(ready=ready)
         if not self.endless_polls:
             wait.deadline_ms = min(wait.deadline_ms, timer.deadline_ms)
-        yield from self.client.poll(wait, fetching=True)
+        yield from self.client.poll(wait, fetching=True, steady=steady)
         if coordinator is not None and coordinator.heartbeat_thread is not None:
             coordinator.heartbeat.poll()
         if self.endless_polls and timer.expired and not self._return_early:
@@ -271,8 +271,9 @@ class Consumer:
             timer.deadline_ms += (late_ms // step_ms + 1) * step_ms
         return self._collect()
 
-    def _nothing_before_ms(self, *, ready: bool) -> int:
-        """Until when a look around would find nothing new (CP-12, CR-26).
+    def _nothing_before_ms(self, *, ready: bool) -> tuple[int, bool]:
+        """Until when a look around would find nothing new, and whether the state is steady (CP-12,
+        CR-26).
 
         Java iterates more often; in a steady state its iterations change nothing. While something
         is not ready they set the pace, so then the bound is Java's.
@@ -280,25 +281,22 @@ class Consumer:
         coordinator = self.coordinator
         until_ms = self._next_record_ms()
         if coordinator is None:
-            return until_ms
-        joining = coordinator.join_future is not None and not coordinator.join_future.done
+            return until_ms, True
+        if coordinator.join_future is not None and not coordinator.join_future.done:
+            return until_ms, True
         missing = bool(self.subscriptions.initializing())
-        if joining:
-            return until_ms
         if ready and not missing and not coordinator.rejoin_needed:
             if self.config.enable_auto_commit:
                 until_ms = min(until_ms, coordinator.offsets.next_auto_commit_ms)
-            return until_ms
+            return until_ms, True
+        return min(until_ms, self._ctx.now_ms + max(1, self._pace_ms(missing=missing))), False
+
+    def _pace_ms(self, *, missing: bool) -> int:
         fetching = bool(self.subscriptions.fetchable())
-        if missing:
-            bound_ms = self.config.retry_backoff_ms
-        elif self.client.in_flight:
-            bound_ms = self.client.max_poll_timeout_ms
-            if fetching:
-                bound_ms = min(bound_ms, self.config.fetch_max_wait_ms)
-        else:
-            bound_ms = self.config.fetch_max_wait_ms if fetching else self.config.retry_backoff_ms
-        return min(until_ms, self._ctx.now_ms + max(1, bound_ms))
+        if missing or not (self.client.in_flight or fetching):
+            return self.config.retry_backoff_ms
+        bound_ms = self.client.max_poll_timeout_ms
+        return min(bound_ms, self.config.fetch_max_wait_ms) if fetching else bound_ms
 
     # -- records -------------------------------------------------------------------------------
 

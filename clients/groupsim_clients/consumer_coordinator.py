@@ -276,6 +276,7 @@ class ConsumerCoordinator(AbstractCoordinator):
         offsets = self.offsets
         if offsets.prepare_commit is None:
             if self.protocol is RebalanceProtocol.EAGER:
+                offsets.advance_positions()  # what has been read so far counts
                 self.subscriptions.mark_pending_revocation()
             offsets.start_prepare_commit()
         commit = offsets.prepare_commit

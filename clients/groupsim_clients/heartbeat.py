@@ -92,6 +92,7 @@ class HeartbeatThread:
         self.notified = False
         self.failure: JavaError | None = None
         self._turn_at_ms = 0
+        self._work_since_ms = -1  # since when there is something for the next turn
 
     def enable(self) -> None:
         """JoinGroup succeeded: start all timers and look at once (1.4)."""
@@ -128,7 +129,10 @@ class HeartbeatThread:
         heartbeat = coordinator.heartbeat
         client = coordinator.client
         if coordinator.looks_unknown() or (not polling and client.pending_work()):
-            return self._turn_at_ms
+            if self._work_since_ms < 0:
+                self._work_since_ms = coordinator.ctx.now_ms
+            return self._on_grid(self._work_since_ms)
+        self._work_since_ms = -1
         due_ms = heartbeat.session_deadline_ms
         if not fetching:
             due_ms = min(due_ms, heartbeat.poll_deadline_ms)
@@ -178,6 +182,7 @@ class HeartbeatThread:
 
     def turn_taken(self, now_ms: int) -> None:
         """The grid of turns goes on from here."""
+        self._work_since_ms = -1
         self._turn_at_ms = now_ms + self._step_ms
 
 

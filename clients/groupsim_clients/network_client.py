@@ -29,7 +29,7 @@ from groupsim_clients.timing import (
     WaitKind,
 )
 
-__all__ = ["BOOTSTRAP", "COORDINATOR", "NetworkClient", "PendingRequest"]
+__all__ = ["BOOTSTRAP", "COORDINATOR", "Lost", "NetworkClient", "PendingRequest"]
 
 BOOTSTRAP = "bootstrap"
 COORDINATOR = "coordinator"
@@ -48,6 +48,16 @@ class Connection:
         self.failed = False
         self.attempts = 0
         self.retry_at_ms = 0
+
+
+class Lost:
+    """News that a connection is gone; ``error`` when authentication failed on it."""
+
+    __slots__ = ("error", "key")
+
+    def __init__(self, key: Key, error: JavaError | None = None) -> None:
+        self.key = key
+        self.error = error
 
 
 class PendingRequest:
@@ -102,7 +112,7 @@ class NetworkClient:
         self._metadata_in_flight: tuple[int, int] | None = None  # correlation id, request version
         self.unsent: list[PendingRequest] = []
         self.in_flight: dict[int, PendingRequest] = {}
-        self.inbox: deque[tuple[int, Response] | Key] = deque()
+        self.inbox: deque[tuple[int, Response] | Lost] = deque()
         self.completions: deque[tuple[PendingRequest, Response | None, JavaError | None]] = deque()
         self.pending_disconnects: list[Key] = []
         self.wakeup_requested = False
@@ -178,6 +188,7 @@ class NetworkClient:
         *,
         disable_wakeup: bool = False,
         fetching: bool = False,
+        steady: bool = False,
     ) -> Steps[None]:
         """One ``ConsumerNetworkClient.poll``: handlers, disconnects, sends, one wait, and what
         arrived (CN-03). Ends early when something arrives.
@@ -193,7 +204,7 @@ class NetworkClient:
         if not self.completions and (future is None or not future.done) and not timer.expired:
             self._maybe_update_metadata()
             if not self.pending_work():
-                yield Wait(WaitKind.POLL, timer.deadline_ms, fetching=fetching)
+                yield Wait(WaitKind.POLL, timer.deadline_ms, fetching=fetching, steady=steady)
         self._network_step()
         if not disable_wakeup:
             self.maybe_trigger_wakeup()
@@ -333,8 +344,8 @@ class NetworkClient:
         inbox = self.inbox
         while inbox:
             arrived = inbox.popleft()
-            if isinstance(arrived[1], str):
-                self._connection_lost((arrived[0], arrived[1]))
+            if isinstance(arrived, Lost):
+                self._connection_lost(arrived.key, arrived.error)
                 continue
             pending = self.in_flight.pop(arrived[0], None)
             if pending is None:
@@ -367,42 +378,42 @@ class NetworkClient:
         self.transmit(pending)
         self._metadata_in_flight = (self.correlation_id, version)
 
-    def _connection_lost(self, key: Key) -> None:
-        """The other side, or a request timeout, ended the connection (CN-01)."""
+    def _connection_lost(self, key: Key, error: JavaError | None = None) -> None:
+        """The other side, a request timeout or failed authentication ended the connection (CN-01)."""
         self._mark_failed(key)
         if self._ctx.now_ms >= self.metadata.next_update_ms() and not self._metadata_in_flight:
             self.metadata.failed_update()
-        self._cancel(key)
+        failure = error or JavaError.disconnect()
+        self._cancel(key, failure)
+        if error is not None:
+            self.metadata.fatal_error = error
         self.metadata.request_update(reset_backoff=False)
-        kept = []
-        for pending in self.unsent:
-            if pending.key == key:
-                self.completions.append((pending, None, JavaError.disconnect()))
-            else:
-                kept.append(pending)
-        self.unsent[:] = kept
+        self._fail_unsent(key, failure)
+
+    def _fail_unsent(self, key: Key, failure: JavaError) -> None:
+        for pending in [p for p in self.unsent if p.key == key]:
+            self.unsent.remove(pending)
+            self.completions.append((pending, None, failure))
 
     def _apply_disconnects(self) -> None:
         while self.pending_disconnects:
             key = self.pending_disconnects.pop(0)
-            for pending in [p for p in self.unsent if p.key == key]:
-                self.unsent.remove(pending)
-                self.completions.append((pending, None, JavaError.disconnect()))
+            self._fail_unsent(key, JavaError.disconnect())
             connection = self._connections.get(key)
             if connection is not None and connection.failed:
                 continue
             self._ctx.effects.append(Disconnect(node_id=key[0], channel=key[1]))
-            self._cancel(key)
+            self._cancel(key, JavaError.disconnect())
             self._mark_failed(key)
 
-    def _cancel(self, key: Key) -> None:
+    def _cancel(self, key: Key, failure: JavaError) -> None:
         for correlation_id in [c for c, p in self.in_flight.items() if p.key == key]:
             pending = self.in_flight.pop(correlation_id)
             if self._metadata_in_flight and self._metadata_in_flight[0] == correlation_id:
                 self._metadata_in_flight = None
                 self.metadata.failed_update()
             else:
-                self.completions.append((pending, None, JavaError.disconnect()))
+                self.completions.append((pending, None, failure))
 
     def _mark_failed(self, key: Key) -> None:
         connection = self._connections.setdefault(key, Connection())

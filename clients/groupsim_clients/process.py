@@ -20,6 +20,7 @@ from groupsim_clients.behaviour import Behaviour
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.consumer import Consumer
 from groupsim_clients.consumer_coordinator import ConsumerCoordinator
+from groupsim_clients.errors import JavaError
 from groupsim_clients.machine import (
     ClientEffect,
     ClientEnvironment,
@@ -28,7 +29,7 @@ from groupsim_clients.machine import (
     Order,
     Send,
 )
-from groupsim_clients.network_client import COORDINATOR, PendingRequest
+from groupsim_clients.network_client import COORDINATOR, Lost, PendingRequest
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
 from groupsim_clients.work import Work
 
@@ -110,10 +111,22 @@ class ConsumerProcess:
 
     def disconnected(self, node_id: int, channel: str, now_ms: int) -> list[ClientEffect]:
         """A connection broke or could not be opened."""
+        return self._lost(Lost((node_id, channel)), now_ms)
+
+    def authentication_failed(
+        self, node_id: int, channel: str, detail: str, now_ms: int
+    ) -> list[ClientEffect]:
+        """A connection could not be opened because the broker does not believe who we are: fatal
+        to everything that was to go over it (CR-17). Not part of ``ClientMachine``.
+        """
+        error = JavaError("SaslAuthenticationException", detail)
+        return self._lost(Lost((node_id, channel), error), now_ms)
+
+    def _lost(self, lost: Lost, now_ms: int) -> list[ClientEffect]:
         if self._thread is None:
             return []
         self._begin(now_ms)
-        self.consumer.client.inbox.append((node_id, channel))
+        self.consumer.client.inbox.append(lost)
         return self._pump()
 
     def wake(self, now_ms: int) -> list[ClientEffect]:
@@ -173,8 +186,7 @@ class ConsumerProcess:
         client.in_flight[client.correlation_id] = pending
         next_ms = heartbeat.heartbeat_deadline_ms = now_ms + heartbeat.interval_ms
         expires_ms = now_ms + request_timeout_ms + 1
-        if expires_ms < self._slow_at_ms:
-            self._slow_at_ms = expires_ms
+        self._slow_at_ms = min(self._slow_at_ms, expires_ms)
         self._next_wake_ms = min(next_ms, self._slow_at_ms, heartbeat.session_deadline_ms)
         assert coordinator.heartbeat_thread is not None
         coordinator.heartbeat_thread.turn_taken(now_ms)
@@ -256,7 +268,7 @@ class ConsumerProcess:
         self._next_wake_ms = None if wake_ms >= FOREVER else max(wake_ms, self._ctx.now_ms)
         coordinator = self.consumer.coordinator
         thread = None if coordinator is None else coordinator.heartbeat_thread
-        if coordinator is None or thread is None or not wait.fetching:
+        if coordinator is None or thread is None or not wait.steady:
             return
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator

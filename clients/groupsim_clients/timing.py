@@ -42,15 +42,20 @@ class Wait:
         fetching: it sits in the fetch part of ``poll()``. Java iterates there at least twice a
             second (``fetch.max.wait.ms``) and restarts the poll timer each time, so the poll timer
             does not run while this is set.
+        steady: and an answer that changes nothing would change nothing here either, so that
+            successful heartbeats need not wake it.
 
     """
 
-    __slots__ = ("deadline_ms", "fetching", "kind")
+    __slots__ = ("deadline_ms", "fetching", "kind", "steady")
 
-    def __init__(self, kind: WaitKind, deadline_ms: int, *, fetching: bool = False) -> None:
+    def __init__(
+        self, kind: WaitKind, deadline_ms: int, *, fetching: bool = False, steady: bool = False
+    ) -> None:
         self.kind = kind
         self.deadline_ms = deadline_ms
         self.fetching = fetching
+        self.steady = steady
 
 
 Steps = Generator[Wait, None, T]

@@ -121,7 +121,8 @@ class Work:
         processing: time spent on what one poll returned.
         max_records: at most so many records for each poll (None: ``max.poll.records``).
         poison: partitions or records that take longer.
-        on_assigned, on_revoked, on_lost: time spent in the callbacks.
+        on_assigned, on_revoked, on_lost: time spent in the callbacks. An application that says
+            nothing of on_lost has no such callback; Java then calls its on_revoked (CC-23).
         raises: exceptions by place: a callback's name or "processing".
         commit: auto (as ``enable.auto.commit`` says), sync or async (after each batch), none.
         on_error: what follows an exception out of a call: close (the ordinary ``finally``),
@@ -137,7 +138,7 @@ class Work:
     poison: tuple[Poison, ...] = ()
     on_assigned: Spread = Spread()
     on_revoked: Spread = Spread()
-    on_lost: Spread = Spread()
+    on_lost: Spread | None = None
     raises: tuple[tuple[str, Raise], ...] = ()
     commit: str = "auto"
     on_error: str = "close"
