@@ -118,6 +118,28 @@ def test_adaptive_linger_batches_what_is_queued(oracle: Oracle) -> None:
         assert [done["token"] for done in result["completed"]] == [1, 2]
 
 
+def test_flush_that_is_no_longer_needed(oracle: Oracle) -> None:
+    """group.coordinator.append.linger.ms above 0: a flush made needless at its own instant."""
+    story = Story(
+        oracle,
+        group_coordinator_append_linger_ms=10,
+        offsets_retention_check_interval_ms=1000,
+    )
+    story.join(version=4, session=5000)  # leaves an empty group for the clean-up at 1000
+    story.advance(990)
+    body = {"groupId": "other", "topics": [topic(5)]}
+    story.request("commit", 9, body)
+    result = story.advance(10)
+    (append,) = result["appends"]
+    assert [record["key"]["group"] for record in append["records"]] == ["other", "g"]
+    assert list(answers(result)) == [story.token]
+    assert [(t["deadline"], t["kind"]) for t in oracle.ask("timers")["timers"]] == [
+        (2000, "group"),
+        (5000, "group"),
+        (60_000, "group"),
+    ]
+
+
 def test_high_watermark_comes_before_what_is_queued(oracle: Oracle) -> None:
     """0.1, C-12: a read queued behind a write sees it, as the commit takes the queue's front."""
     story = Story(oracle)
