@@ -22,11 +22,13 @@ def _sorted(partitions: Iterable[int], capacity: int) -> list[int]:
 
 
 def hash_map_order(partitions: list[int]) -> list[int]:
-    """Distinct partitions as a fresh ``HashMap`` that got them in this order iterates them."""
+    """Distinct partitions as a fresh ``HashMap`` iterates them that got them in this order by
+    ``computeIfAbsent``, which puts a new entry in front of its bucket (``put`` puts it behind).
+    """
     capacity = _CAPACITY
     while len(partitions) * 4 > capacity * 3:
         capacity *= 2
-    return _sorted(partitions, capacity)
+    return _sorted(reversed(partitions), capacity)
 
 
 class ConcurrentOrder:

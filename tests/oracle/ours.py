@@ -126,9 +126,12 @@ class OurWorld(World):
             elif isinstance(effect, TransactionEnded):
                 error = _MARKER_ERRORS.get(effect.error_code, effect.error_code)
                 self._complete(effect.token, {"errorCode": error.value})
+        refused: set[int] = set()
         for effect in effects:
-            if isinstance(effect, Append):
-                self._append(effect)
+            # what was appended behind a refused batch, in the same call, never reaches the log
+            if isinstance(effect, Append) and effect.partition not in refused:
+                if not self._append(effect):
+                    refused.add(effect.partition)
 
     def _complete(self, token: int, response: dict[str, Any]) -> None:
         self._completed.append({"token": token, "at": self.now_ms, "response": response})
@@ -136,7 +139,7 @@ class OurWorld(World):
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
 
-    def _append(self, append: Append) -> None:
+    def _append(self, append: Append) -> bool:
         log = self._log(append.partition)
         error = self._fault(append.partition)
         first = append.records[0]
@@ -157,11 +160,12 @@ class OurWorld(World):
             plain["error"] = error
             self._positions.append(None)
             self._answer(append.append_id, ErrorCode[error])
-            return
+            return False
         batch = log.append(append.append_id, append.records)
         self._positions.append((append.partition, batch.next_offset, append.append_id))
         if not self.holding:
             self._commit(append.partition, batch.next_offset)
+        return True
 
     def _fault(self, partition: int) -> str | None:
         for fault in self._append_faults:
