@@ -1,13 +1,22 @@
-"""The commands and their options. What they do is in the modules beside this one."""
+"""The commands and their options. What they do is in the modules beside this one.
+
+A command returns what is to be done instead of doing it: typer would turn a closed pipe or Ctrl-C
+into its own exits.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 __all__ = ["app"]
+
+Todo = Callable[[], int]
+"""The rest of a command; its result is the exit status."""
 
 app = typer.Typer(
     name="groupsim",
@@ -19,7 +28,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # plain help: it need not load what draws boxes
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -62,19 +70,19 @@ def run(
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="End the run at this virtual time.")
     ] = None,
-) -> int:
+) -> Todo:
     """Run a scenario: what happened, the rebalances, the verdict."""
     from groupsim.cli.running import run_and_report
 
-    return run_and_report(scenario, seed=seed, trace=trace, as_json=json, until=until)
+    return partial(run_and_report, scenario, seed=seed, trace=trace, as_json=json, until=until)
 
 
 @app.command()
-def replay(trace: TraceFile) -> int:
+def replay(trace: TraceFile) -> Todo:
     """Run a trace again and compare event by event."""
     from groupsim.cli.replaying import replay_and_report
 
-    return replay_and_report(trace)
+    return partial(replay_and_report, trace)
 
 
 @app.command()
@@ -96,48 +104,48 @@ def show(
         list[str] | None,
         typer.Option(help="Show events of this kind as they are (repeatable; all: every kind)."),
     ] = None,
-) -> int:
+) -> Todo:
     """Tell what happened in a trace."""
     from groupsim.cli.showing import show_trace
 
-    return show_trace(
-        trace, group=group, member=member, start=from_, end=to, kinds=tuple(kind or ())
+    return partial(
+        show_trace, trace, group=group, member=member, start=from_, end=to, kinds=tuple(kind or ())
     )
 
 
 @app.command("list")
-def list_() -> int:
+def list_() -> Todo:
     """List the scenarios of the catalogue."""
     from groupsim.cli.files import list_scenarios
 
-    return list_scenarios()
+    return list_scenarios
 
 
 @app.command()
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Scenario files.")],
-) -> int:
+) -> Todo:
     """Check scenarios without running them; all faults of all files at once."""
     from groupsim.cli.files import validate_scenarios
 
-    return validate_scenarios(files)
+    return partial(validate_scenarios, files)
 
 
 @app.command()
-def schema() -> int:
+def schema() -> Todo:
     """Print the JSON Schema of scenario files, for editors."""
     from groupsim.cli.files import print_schema
 
-    return print_schema()
+    return print_schema
 
 
 @app.command()
 def init(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Where to write it; - for the terminal.")
+        str, typer.Argument(metavar="FILE", help="Where to write it; - for the terminal.")
     ] = "scenario.yaml",
-) -> int:
+) -> Todo:
     """Write a commented scenario to start from."""
     from groupsim.cli.files import write_template
 
-    return write_template(file)
+    return partial(write_template, file)

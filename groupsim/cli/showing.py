@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -23,6 +24,9 @@ __all__ = ["show_trace"]
 ALL: Final = "all"
 _ENDS: Final = ("who", "from", "to")
 """Fields that name the process an event is about."""
+
+_MEMBER_ID: Final = re.compile(r"([^\s({,:=']+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""Kafka makes member ids of a client id, or a group instance id, and a UUID."""
 
 
 class _Filter:
@@ -53,7 +57,10 @@ class _Filter:
             return False
         if self.group is not None and line.group not in ("", self.group):
             return False
-        return self.member is None or fnmatchcase(line.who, self.member)
+        if self.member is None or fnmatchcase(line.who, self.member):
+            return True
+        about = _MEMBER_ID.findall(line.text)  # a broker's sentence about a member
+        return any(fnmatchcase(name, self.member) for name in about)
 
     def wants_event(self, event: Event, message: Mapping[str, Any]) -> bool:
         """Whether an event is to be shown; ``message`` are the fields of its message, if any."""

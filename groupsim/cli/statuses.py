@@ -70,8 +70,11 @@ def run_guarded(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str]) -> int:
     from groupsim.cli.app import app
 
-    result = app(args=list(arguments), prog_name="groupsim", standalone_mode=False)
-    return result if isinstance(result, int) else MET
+    if not arguments:
+        app(args=["--help"], prog_name="groupsim", standalone_mode=False)
+        return BAD_INPUT
+    todo = app(args=list(arguments), prog_name="groupsim", standalone_mode=False)
+    return todo() if callable(todo) else MET  # --help and --version leave nothing to do
 
 
 def silence() -> None:

@@ -104,8 +104,8 @@ class Narrator:
     def _line(self, event: Event, who: str, text: str, tone: str, group: str | None) -> Line:
         return Line(
             time_us=event.time_us,
-            group=self._group_of.get(who, "") if group is None else group,
-            who=who,
+            group=printable(self._group_of.get(who, "") if group is None else group),
+            who=printable(who),
             text=printable(text),
             tone=tone,
         )

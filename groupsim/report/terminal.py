@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from typing import Final, TextIO
+from typing import Final, Literal, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -41,9 +41,15 @@ _MARKS: Final = {
 
 def console_for(file: TextIO) -> Console:
     """Return a console that colours only a terminal, and never when NO_COLOR is set."""
-    if os.environ.get("NO_COLOR"):
-        return Console(file=file, color_system=None, highlight=False, markup=False, emoji=False)
-    return Console(file=file, highlight=False, markup=False, emoji=False)
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return _Console(file=file, color_system=colours, highlight=False, markup=False, emoji=False)
+
+
+class _Console(Console):
+    """A console that leaves it to its caller what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - called while the BrokenPipeError is handled
 
 
 class TerminalReport:
