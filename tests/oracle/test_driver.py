@@ -125,7 +125,7 @@ def test_flush_that_is_no_longer_needed(oracle: Oracle) -> None:
         group_coordinator_append_linger_ms=10,
         offsets_retention_check_interval_ms=1000,
     )
-    story.join(version=4, session=5000)  # leaves an empty group for the clean-up at 1000
+    story.join(version=4, session=1500)  # leaves an empty group for the clean-up at 1000
     story.advance(990)
     body = {"groupId": "other", "topics": [topic(5)]}
     story.request("commit", 9, body)
@@ -134,8 +134,8 @@ def test_flush_that_is_no_longer_needed(oracle: Oracle) -> None:
     assert [record["key"]["group"] for record in append["records"]] == ["other", "g"]
     assert list(answers(result)) == [story.token]
     assert [(t["deadline"], t["kind"]) for t in oracle.ask("timers")["timers"]] == [
+        (1500, "group"),
         (2000, "group"),
-        (5000, "group"),
         (60_000, "group"),
     ]
 
