@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from heapq import heappush
 from typing import Any, Final, Protocol
 
 from groupsim.protocol.messages import APIS, ApiKey, Request, Response
@@ -82,10 +83,13 @@ class Connection:
 
     __slots__ = (
         "_down",
+        "_heap",
+        "_kernel",
         "_network",
         "_on_request",
         "_on_response",
         "_queue",
+        "_tick",
         "_timeout",
         "_trace",
         "_unsent",
@@ -107,6 +111,9 @@ class Connection:
     ) -> None:
         self._network = network
         self._world = world = network.world
+        self._kernel = world.kernel
+        self._heap = world.kernel.heap
+        self._tick = world.kernel.tick
         self.name = name
         self.client = client
         self.server = server
@@ -141,21 +148,33 @@ class Connection:
             ValueError: the client has closed the connection or knows it to be lost.
 
         """
-        world = self._world
         if self.state is not _OPEN:
             if self.state is _CLOSED:
                 raise ValueError(f"connection {self.name} is closed")
-            self._unsent.append((correlation_id, api_version, request, world.cause))
+            self._unsent.append((correlation_id, api_version, request, self._world.cause))
             return
+        now_us = self._kernel.now_us
         sent = 0
         if self._trace is not None:
             sent = self._trace.request(
-                world.kernel.now_us, world.cause, correlation_id, request, api_version
+                now_us, self._world.cause, correlation_id, request, api_version
             )
         up = self._up
-        if up.link.special and self._dropped(up, type(request), sent):
+        link = up.link
+        if link.special:
+            if not self._dropped(up, type(request), sent):
+                up.send(self._on_request, (correlation_id, api_version, request, sent))
             return
-        up.send(self._on_request, (correlation_id, api_version, request, sent))
+        # Lane.send, written out: this and reply() carry every message
+        delay_us = link.fixed_us
+        time_us = now_us + (delay_us if delay_us >= 0 else link.delay_us())
+        if time_us < up.last_us:  # noqa: PLR1730 - max() would cost a call
+            time_us = up.last_us
+        up.last_us = time_us
+        heappush(
+            self._heap,
+            (time_us, self._tick(), self._on_request, (correlation_id, api_version, request, sent)),
+        )
 
     def flush(self) -> None:
         """Send what was kept while the connection was being opened."""
@@ -236,17 +255,29 @@ class Connection:
         """Answer the request in hand and go on to the next one."""
         self.busy = False
         if self.accepted and not self.hung_up:
-            world = self._world
+            now_us = self._kernel.now_us
             sent = 0
             if self._trace is not None:
                 sent = self._trace.response(
-                    world.kernel.now_us, world.cause, correlation_id, response, api_version
+                    now_us, self._world.cause, correlation_id, response, api_version
                 )
             down = self._down
-            if not (down.link.special and self._dropped(down, type(response), sent)):
-                down.send(self._on_response, (correlation_id, response, sent))
+            link = down.link
+            if link.special:
+                if not self._dropped(down, type(response), sent):
+                    down.send(self._on_response, (correlation_id, response, sent))
+            else:
+                delay_us = link.fixed_us
+                time_us = now_us + (delay_us if delay_us >= 0 else link.delay_us())
+                if time_us < down.last_us:  # noqa: PLR1730
+                    time_us = down.last_us
+                down.last_us = time_us
+                heappush(
+                    self._heap,
+                    (time_us, self._tick(), self._on_response, (correlation_id, response, sent)),
+                )
         if self._queue:
-            self._world.kernel.push(self._world.kernel.now_us, self._serve_next, None)
+            self._kernel.push(self._kernel.now_us, self._serve_next, None)
         elif self.hung_up:
             self._forget("")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any
 
 __all__ = ["Action", "Handle", "Kernel"]
@@ -61,16 +62,20 @@ class Kernel:
 
     ``now_us`` is the current time; only the pump and the drivers set it. ``woken`` tells that an
     action has made a trio task runnable. ``executed`` counts actions since the start.
+
+    ``heap`` and ``tick`` are for the three places that carry every message: they push by
+    themselves, ``heappush(kernel.heap, (time_us, kernel.tick(), action, argument))``, because a
+    call costs as much as the push. They must not push into the past. All others use ``push``.
     """
 
-    __slots__ = ("_dead", "_heap", "_sequence", "executed", "now_us", "woken")
+    __slots__ = ("_dead", "executed", "heap", "now_us", "tick", "woken")
 
     def __init__(self, start_us: int = 0) -> None:
         self.now_us = start_us
         self.woken = False
         self.executed = 0
-        self._heap: list[tuple[int, int, Action, Any]] = []
-        self._sequence = 0
+        self.heap: list[tuple[int, int, Action, Any]] = []
+        self.tick = count(1).__next__  # the sequence: a C call without an argument is cheapest
         self._dead = 0
 
     def push(self, time_us: int, action: Action, argument: Any) -> None:
@@ -82,8 +87,7 @@ class Kernel:
         """
         if time_us < self.now_us:
             raise ValueError(f"time {time_us} µs is in the past; it is {self.now_us} µs")
-        self._sequence = sequence = self._sequence + 1
-        heappush(self._heap, (time_us, sequence, action, argument))
+        heappush(self.heap, (time_us, self.tick(), action, argument))
 
     def at(self, time_us: int, action: Callable[[], object]) -> Handle:
         """Run ``action()`` at ``time_us``; the handle can cancel it.
@@ -107,11 +111,11 @@ class Kernel:
 
     def pending(self) -> int:
         """How many actions lie ahead; cancelled ones do not count."""
-        return len(self._heap) - self._dead
+        return len(self.heap) - self._dead
 
     def next_us(self) -> int | None:
         """Time of the next action, None when there is none."""
-        heap = self._heap
+        heap = self.heap
         while heap and heap[0][2] is _fire and not heap[0][3].pending:
             heappop(heap)
             self._dead -= 1
@@ -127,18 +131,18 @@ class Kernel:
         Stops early behind an action that woke a task (``woken`` is then set, the caller clears
         it) and after ``budget`` actions. ``now_us`` stays at the last action's time.
         """
-        heap = self._heap
-        done = 0
+        heap = self.heap
+        left = budget
         try:
-            while heap and heap[0][0] <= limit_us and done < budget:
+            while heap and left and heap[0][0] <= limit_us:
                 self.now_us, _, action, argument = heappop(heap)
-                done += 1
+                left -= 1
                 action(argument)
                 if self.woken:
                     break
         finally:
-            self.executed += done
-        return done
+            self.executed += budget - left
+        return budget - left
 
     def step(self) -> bool:
         """Run the next action, whenever it is due; False when there is none."""
@@ -173,10 +177,10 @@ class Kernel:
     def _buried(self) -> None:
         """One more entry of the heap is dead; sweep when they are the greater part."""
         self._dead += 1
-        if self._dead > _DEAD_KEPT and self._dead * 2 > len(self._heap):
+        if self._dead > _DEAD_KEPT and self._dead * 2 > len(self.heap):
             # in place: the pump holds on to this list
-            self._heap[:] = [e for e in self._heap if e[2] is not _fire or e[3].pending]
-            heapify(self._heap)
+            self.heap[:] = [e for e in self.heap if e[2] is not _fire or e[3].pending]
+            heapify(self.heap)
             self._dead = 0
 
     def _exhumed(self) -> None:

@@ -126,16 +126,19 @@ class Link:
 
 
 class Lane:
-    """One direction of one connection: messages arrive in the order in which they were sent."""
+    """One direction of one connection: messages arrive in the order in which they were sent.
 
-    __slots__ = ("_closed", "_held", "_kernel", "_last_us", "black", "link")
+    ``last_us`` is when the last one arrives; ``Connection`` has its own short cut of ``send``.
+    """
+
+    __slots__ = ("_closed", "_held", "_kernel", "black", "last_us", "link")
 
     def __init__(self, kernel: Kernel, link: Link) -> None:
         self._kernel = kernel
         self.link = link
         self.black = False
         self._closed = False
-        self._last_us = 0
+        self.last_us = 0
         self._held: list[tuple[Action, Any]] = []
         link.lanes[self] = None
 
@@ -149,10 +152,7 @@ class Lane:
         kernel = self._kernel
         fixed_us = link.fixed_us
         time_us = kernel.now_us + (fixed_us if fixed_us >= 0 else link.delay_us())
-        if time_us < self._last_us:
-            time_us = self._last_us
-        else:
-            self._last_us = time_us
+        self.last_us = time_us = max(time_us, self.last_us)
         kernel.push(time_us, arrive, message)
 
     def release(self) -> None:

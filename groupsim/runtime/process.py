@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from heapq import heappush
 from typing import Any, Protocol
 
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
@@ -48,6 +49,9 @@ class ProcessState(StrEnum):
     RUNNING = "running"
     STOPPING = "stopping"
     PAUSED = "paused"
+
+
+_PAUSED = ProcessState.PAUSED
 
 
 class CrashHow(StrEnum):
@@ -104,7 +108,10 @@ class ClientProcess:
         self._connections: dict[tuple[int, str], Connection] = {}
         self._bootstrap = 0
         self._plain = clock.rate_ppm == 0 and clock.offset_ms == 0
+        self._kernel = world.kernel
+        self._trace = world.trace
         self._armed_us = _NEVER
+        self._wake_ms: int | None = None
         self._wake_cause = 0
         self._inbox: deque[tuple[int, Callable[..., None], tuple[Any, ...]]] = deque()
         self._resumes: Handle | None = None
@@ -247,24 +254,27 @@ class ClientProcess:
 
     def answered(self, connection: Connection, answer: Answered) -> None:
         """See ``ClientEnd``."""
-        if self.state is ProcessState.PAUSED:
-            self._later(self.answered, connection, answer)
-            return
-        if connection.state is ConnectionState.CLOSED:
-            connection.discard(answer)  # closed by what was handled first after a pause
+        if self.state is _PAUSED:
+            self._later(self._answered_late, connection, answer)
             return
         correlation_id, response, sent = answer
-        world = self.world
-        now_us = world.kernel.now_us
-        if world.trace is not None:
-            world.cause = world.trace.deliver(now_us, sent, sent)
+        now_us = self._kernel.now_us
+        if self._trace is not None:
+            self.world.cause = self._trace.deliver(now_us, sent, sent)
         machine = self.machine
         assert machine is not None, f"{self.name} is down and has an open connection"
         now_ms = now_us // 1000 if self._plain else self.clock.read_ms(now_us)
         effects = machine.respond(correlation_id, response, now_ms)
         if effects:
             self._carry_out(effects)
-        self._rearm()
+        if machine.next_wake_ms() != self._wake_ms:
+            self._rearm()
+
+    def _answered_late(self, connection: Connection, answer: Answered) -> None:
+        if connection.state is ConnectionState.CLOSED:
+            connection.discard(answer)  # closed by what was handled before it after a pause
+        else:
+            self.answered(connection, answer)
 
     def lost(self, connection: Connection) -> None:
         """See ``ClientEnd``."""
@@ -319,33 +329,40 @@ class ClientProcess:
         return self._dialer.dial(self, node_id, key)
 
     def _rearm(self) -> None:
+        """Have the machine woken when it wants to be; only its last word counts."""
         machine = self.machine
         if machine is None:
             return
-        wake_ms = machine.next_wake_ms()
+        self._wake_ms = wake_ms = machine.next_wake_ms()
         if wake_ms is None:
             self._armed_us = _NEVER
             return
         wake_us = wake_ms * 1000 if self._plain else self.clock.reaches_us(wake_ms)
         if wake_us != self._armed_us:
-            kernel = self.world.kernel
-            self._armed_us = wake_us = max(wake_us, kernel.now_us)
+            kernel = self._kernel
+            if wake_us < kernel.now_us:  # noqa: PLR1730 - max() would cost a call
+                wake_us = kernel.now_us
+            self._armed_us = wake_us
             self._wake_cause = self.world.cause
-            kernel.push(wake_us, self._on_wake, wake_us)
+            heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
 
     def _wake(self, wake_us: int) -> None:
-        if wake_us == self._armed_us and self.state is not ProcessState.PAUSED:
-            self._call_wake(self._wake_cause)
+        if wake_us != self._armed_us or self.state is _PAUSED:
+            return
+        machine = self.machine
+        assert machine is not None, f"{self.name} is down and has a wake"
+        self._armed_us = _NEVER
+        self.world.cause = self._wake_cause
+        effects = machine.wake(wake_us // 1000 if self._plain else self.clock.read_ms(wake_us))
+        if effects:
+            self._carry_out(effects)
+        self._rearm()
 
     def _call_wake(self, cause: int) -> None:
         machine = self.machine
         if machine is not None:
             self._armed_us = _NEVER
-            self.world.cause = cause
-            effects = machine.wake(self.now_ms())
-            if effects:
-                self._carry_out(effects)
-            self._rearm()
+            self._run(cause, machine.wake(self.now_ms()))
 
     def _due_us(self) -> int:
         """When the machine wants to be woken; far away when it does not."""

@@ -88,7 +88,7 @@ def test_cancelled_actions_do_not_pile_up() -> None:
     for _ in range(10_000):
         kernel.at(5_000_000, lambda: None).cancel()
     assert kernel.pending() == 1
-    assert len(kernel._heap) < 200
+    assert len(kernel.heap) < 200
 
 
 def test_sweeping_inside_the_pump_keeps_order() -> None:
