@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
+from groupsim.protocol._base import draft_of
 from groupsim.protocol.effects import Note, note
 from groupsim.protocol.messages import Request, Response, message
 
@@ -34,6 +35,7 @@ __all__ = [
     "Ownership",
     "PollNote",
     "Send",
+    "send",
 ]
 
 ANY_NODE = -1
@@ -54,6 +56,24 @@ class Send:
     channel: str
     api_version: int
     request: Request
+
+
+_SendDraft = draft_of(Send)
+_new_draft = object.__new__
+
+
+def send(
+    correlation_id: int, node_id: int, channel: str, api_version: int, request: Request
+) -> Send:
+    """``Send(...)`` at a quarter of its cost, for heartbeats."""
+    made = _new_draft(_SendDraft)
+    made.correlation_id = correlation_id
+    made.node_id = node_id
+    made.channel = channel
+    made.api_version = api_version
+    made.request = request
+    made.__class__ = Send
+    return made  # type: ignore[no-any-return]
 
 
 @message

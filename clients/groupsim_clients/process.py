@@ -27,7 +27,7 @@ from groupsim_clients.machine import (
     ClientSpec,
     Exited,
     Order,
-    Send,
+    send,
 )
 from groupsim_clients.network_client import COORDINATOR, Lost, PendingRequest
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
@@ -135,7 +135,7 @@ class ConsumerProcess:
         if now_ms < self._slow_at_ms and (
             steady is not None and now_ms < steady.heartbeat.session_deadline_ms
         ):
-            return self._steady_heartbeat(now_ms)
+            return self._steady_heartbeat(steady, now_ms)
         if self._thread is None:
             return []
         self._begin(now_ms)
@@ -169,36 +169,33 @@ class ConsumerProcess:
 
     # -- the hot path --------------------------------------------------------------------------
 
-    def _steady_heartbeat(self, now_ms: int) -> list[ClientEffect]:
-        coordinator = self._steady
-        assert coordinator is not None
+    def _steady_heartbeat(
+        self, coordinator: ConsumerCoordinator, now_ms: int
+    ) -> list[ClientEffect]:
         heartbeat = coordinator.heartbeat
         if now_ms < heartbeat.heartbeat_deadline_ms:
             return []
         self._ctx.now_ms = now_ms
         handler = coordinator.heartbeat_handler()
         client = coordinator.client
-        request_timeout_ms = self._config.request_timeout_ms
+        timeout_ms = self._config.request_timeout_ms
         key = coordinator.key
-        pending = PendingRequest(key, handler.request, now_ms, request_timeout_ms, handler.handlers)
-        pending.sent_ms = now_ms
-        client.correlation_id += 1
-        client.in_flight[client.correlation_id] = pending
-        next_ms = heartbeat.heartbeat_deadline_ms = now_ms + heartbeat.interval_ms
-        expires_ms = now_ms + request_timeout_ms + 1
-        self._slow_at_ms = min(self._slow_at_ms, expires_ms)
-        self._next_wake_ms = min(next_ms, self._slow_at_ms, heartbeat.session_deadline_ms)
-        assert coordinator.heartbeat_thread is not None
-        coordinator.heartbeat_thread.turn_taken(now_ms)
-        return [
-            Send(
-                correlation_id=client.correlation_id,
-                node_id=key[0],
-                channel=COORDINATOR,
-                api_version=self._heartbeat_version,
-                request=handler.request,
-            )
-        ]
+        client.correlation_id = correlation_id = client.correlation_id + 1
+        client.in_flight[correlation_id] = PendingRequest.sent(
+            key, handler.request, now_ms, timeout_ms, handler.handlers
+        )
+        heartbeat.heartbeat_deadline_ms = wake_ms = now_ms + heartbeat.interval_ms
+        # min() three times would cost as much as the rest of this method
+        expires_ms = now_ms + timeout_ms + 1
+        if expires_ms < self._slow_at_ms:  # noqa: PLR1730
+            self._slow_at_ms = expires_ms
+        wake_ms = min(wake_ms, self._slow_at_ms)
+        wake_ms = min(wake_ms, heartbeat.session_deadline_ms)
+        self._next_wake_ms = wake_ms
+        thread = coordinator.heartbeat_thread
+        assert thread is not None
+        thread.turn_taken(now_ms)
+        return [send(correlation_id, key[0], COORDINATOR, self._heartbeat_version, handler.request)]
 
     # -- the general way -----------------------------------------------------------------------
 

@@ -257,6 +257,17 @@ class ClientBench:
         ]
 
     @property
+    def consumer(self) -> Any:
+        """The consumer inside a machine of the shared kind, to look at or to disturb."""
+        machine: Any = self.machine
+        return machine.consumer
+
+    @property
+    def coordinator(self) -> Any:
+        """Its coordinator."""
+        return self.consumer.coordinator
+
+    @property
     def exited(self) -> str | None:
         """Why the process has ended, or None."""
         reasons = [h.effect.reason for h in self.log if isinstance(h.effect, Exited)]

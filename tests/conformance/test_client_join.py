@@ -37,14 +37,17 @@ REBALANCING = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def joins(bench: ClientBench) -> list[tuple[int, JoinGroupRequest]]:
+    """All JoinGroups so far."""
     return bench.sent(JoinGroupRequest)
 
 
 def raised(bench: ClientBench) -> list[str]:
+    """The exceptions that the application saw."""
     return [note.exception for note in bench.notes(AppRaised)]
 
 
 def refuse(bench: ClientBench, code: ErrorCode) -> None:
+    """Answer the open JoinGroup with an error."""
     bench.answer(bench.take(JoinGroupRequest), JoinGroupResponse(error_code=code))
 
 
@@ -110,7 +113,7 @@ def test_eager_prepare_commits_first_and_returns_no_records() -> None:
     assert commit.request.topics[0].partitions[0].committed_offset == 300
     assert joins(bench)[1:] == []
     assert [change for change, _ in bench.changes()] == ["assigned"]
-    assert bench.machine.consumer.subscriptions.fetchable() == []  # type: ignore[attr-defined]
+    assert bench.consumer.subscriptions.fetchable() == []
     bench.advance(1_500)
     assert bench.states()[-1] == "STABLE"
     bench.answer(commit, commit_answer(commit.request, ErrorCode.NONE))
@@ -128,16 +131,16 @@ def test_cooperative_prepare_commit_leaves_partitions_fetchable() -> None:
     bench.stable(protocol="cooperative-sticky")
     rebalance(bench)
     assert bench.opened(OffsetCommitRequest)
-    assert len(bench.machine.consumer.subscriptions.fetchable()) == 1  # type: ignore[attr-defined]
+    assert len(bench.consumer.subscriptions.fetchable()) == 1
 
 
 def test_prepare_commit_waits_behind_a_lookup() -> None:
     """CJ-12: with the coordinator unknown the commit is queued behind the lookup; nobody waits for it."""
     bench = ClientBench({"auto.commit.interval.ms": 60_000})
     bench.stable()
-    offsets = bench.machine.consumer.coordinator.offsets  # type: ignore[attr-defined]
+    offsets = bench.coordinator.offsets
     bench.auto[FindCoordinatorRequest] = None
-    bench.machine.consumer.coordinator.coordinator = None  # type: ignore[attr-defined]
+    bench.coordinator.coordinator = None
     offsets.start_prepare_commit()
     assert offsets.prepare_commit is None
     assert offsets.waiting_for_coordinator == 1
@@ -222,14 +225,14 @@ def test_cooperative_keeps_everything_subscribed() -> None:
     assert [change for change, _ in bench.changes()] == ["assigned"]
     subscription = decode_subscription(joins(bench)[-1][1].protocols[0].metadata)
     assert subscription.owned_partitions == (("t", 0), ("t", 1))
-    assert len(bench.machine.consumer.subscriptions.fetchable()) == 2  # type: ignore[attr-defined]
+    assert len(bench.consumer.subscriptions.fetchable()) == 2
 
 
 def test_prepare_ends_leadership() -> None:
     """CJ-17, CP-10: not leader any more and watching the own topics only."""
     bench = ClientBench(QUIET)
     bench.stable()
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     coordinator.is_leader = True
     coordinator.subscriptions.group_subscribe({"t", "u"})
     rebalance(bench)
@@ -262,7 +265,7 @@ def test_trap_of_a_commit_that_resets_the_generation(code: ErrorCode, strategy: 
     bench = ClientBench(options)
     bench.auto[OffsetCommitRequest] = None
     bench.stable(protocol=strategy)
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     coordinator.request_rejoin("test")
     steps = coordinator.join_group_if_needed(Timer(coordinator.ctx, 5_000))
     next(steps)  # the commit is out
@@ -297,7 +300,7 @@ def test_consecutive_attempts_count_as_one_rebalance() -> None:
     """CJ-19, CR-22: the start time stays over failed attempts, each of which counts as failed."""
     bench = ClientBench()
     bench.start(now_ms=500)
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     for _ in range(3):
         refuse(bench, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         bench.advance(100)
@@ -314,7 +317,7 @@ def test_coordinator_lost_between_lookup_and_join() -> None:
     """
     bench = ClientBench()
     bench.start()
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     coordinator.join_future = None
     coordinator.coordinator = None
     before = len(joins(bench))
@@ -344,7 +347,7 @@ def test_join_request_fields() -> None:
     subscription = decode_subscription(join.protocols[1].metadata)
     assert (subscription.topics, subscription.rack_id) == (("t", "u"), "a")
     assert (subscription.generation_id, subscription.owned_partitions) == (-1, ())
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     assert coordinator.joined_subscription == {"t", "u"}
 
 
@@ -391,7 +394,7 @@ def test_rebalance_protocol_is_what_all_assignors_support(
     config = {} if strategies is None else {"partition.assignment.strategy": strategies}
     bench = ClientBench(config)
     bench.start()
-    assert bench.machine.consumer.coordinator.protocol.name == expected  # type: ignore[attr-defined]
+    assert bench.coordinator.protocol.name == expected
 
 
 # -- the answer --------------------------------------------------------------------------------
@@ -416,7 +419,7 @@ def test_leader_is_who_has_the_leaders_id() -> None:
     bench = ClientBench()
     bench.start()
     bench.answer(bench.take(JoinGroupRequest), bench.joined(leader="m-1"))
-    assert bench.machine.consumer.coordinator.is_leader  # type: ignore[attr-defined]
+    assert bench.coordinator.is_leader
 
 
 def test_foreign_protocol_type_is_fatal() -> None:
@@ -445,7 +448,7 @@ def test_unknown_member_of_another_generation_does_not_reset() -> None:
     bench = ClientBench(QUIET)
     bench.stable()
     rebalance(bench)
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     coordinator.generation = coordinator.generation._replace(generation_id=9)
     refuse(bench, ErrorCode.UNKNOWN_MEMBER_ID)
     assert joins(bench)[-1][1].member_id == "m-1"
@@ -538,8 +541,8 @@ def test_authentication_failure_is_fatal() -> None:
     """CR-17: thrown as it is."""
     bench = ClientBench(work=CONTINUE)
     bench.start()
-    bench.machine.authentication_failed(0, "coordinator", "wrong password", 0)  # type: ignore[attr-defined]
-    effects = bench.machine.consumer.client._ctx.effects  # type: ignore[attr-defined]
+    bench.machine.authentication_failed(0, "coordinator", "wrong password", 0)
+    effects = bench.consumer.client._ctx.effects
     assert [e.exception for e in effects if isinstance(e, AppRaised)] == [
         "SaslAuthenticationException"
     ]
@@ -550,7 +553,7 @@ def test_success_after_the_member_left_is_ignored() -> None:
     bench = ClientBench(work=CONTINUE)
     bench.start()
     join = bench.take(JoinGroupRequest)
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     coordinator.maybe_leave_group("test")
     bench.answer(join, bench.joined())
     assert bench.sent(SyncGroupRequest) == []
@@ -568,7 +571,7 @@ def test_generation_reset_before_completion() -> None:
     bench.auto[HeartbeatRequest] = None
     bench.advance(3_100)
     heartbeat = bench.take(HeartbeatRequest)
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     assignment = bench.synced(("t", 0)).assignment
     coordinator.join_future = RequestFuture.success(assignment)
     bench.answer(heartbeat, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -609,7 +612,7 @@ def test_internal_callers_sleep_in_the_join_loop() -> None:
     """CR-25: with time on the timer the loop itself sleeps retry.backoff.ms; without, it returns."""
     bench = ClientBench()
     bench.start()
-    coordinator = bench.machine.consumer.coordinator  # type: ignore[attr-defined]
+    coordinator = bench.coordinator
     error = JavaError.of(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     wait = next(coordinator._join_failed(error, Timer(coordinator.ctx, 5_000)))
     assert (wait.kind, wait.deadline_ms) == (WaitKind.SLEEP, 100)

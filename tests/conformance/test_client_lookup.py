@@ -46,6 +46,7 @@ def refuse(bench: ClientBench, code: ErrorCode) -> None:
 
 
 def lookups(bench: ClientBench) -> list[int]:
+    """When lookups left."""
     return [at for at, _ in bench.sent(FindCoordinatorRequest)]
 
 
@@ -165,7 +166,7 @@ def test_fatal_lookup_of_the_heartbeat_thread_reaches_the_application() -> None:
     bench.open.clear()
     effects = bench.machine.authentication_failed(
         ANY_NODE, "bootstrap", "who are you", bench.now_ms
-    )  # type: ignore[attr-defined]
+    )
     assert effects == []
     bench.advance(6_000)
     raised = [note.exception for note in bench.notes(AppRaised)]
@@ -200,11 +201,11 @@ def test_long_outage_is_logged() -> None:
     bench.stable()
     bench.auto[HeartbeatRequest] = bench.auto[FindCoordinatorRequest] = None
     bench.advance(3_000)
-    bench.machine.consumer.coordinator.mark_coordinator_unknown("first")  # type: ignore[attr-defined]
+    bench.coordinator.mark_coordinator_unknown("first")
     bench.now_ms += 6_000
-    bench.machine.consumer.client._ctx.now_ms = bench.now_ms  # type: ignore[attr-defined]
-    bench.machine.consumer.coordinator.mark_coordinator_unknown("again")  # type: ignore[attr-defined]
-    log = bench.machine.consumer.client._ctx.effects  # type: ignore[attr-defined]
+    bench.consumer.client._ctx.now_ms = bench.now_ms
+    bench.coordinator.mark_coordinator_unknown("again")
+    log = bench.consumer.client._ctx.effects
     assert "disconnected from the group coordinator for 6000ms" in log[-1].sentence
 
 
@@ -258,7 +259,7 @@ def test_queued_requests_expire_unsent() -> None:
     """CN-01, CR-16: what could not be sent within its timeout fails with a retriable timeout."""
     bench = ClientBench()
     bench.start()
-    client = bench.machine.consumer.client  # type: ignore[attr-defined]
+    client = bench.consumer.client
     failures: list[JavaError] = []
     client._mark_failed((7, "coordinator"))
     client._connections[7, "coordinator"].retry_at_ms = 1 << 40
@@ -339,7 +340,7 @@ def test_scheduled_disconnect_fails_queued_requests() -> None:
     """CN-05: a disconnect that was asked for fails what is queued for the connection as well."""
     bench = ClientBench()
     bench.start()
-    client = bench.machine.consumer.client  # type: ignore[attr-defined]
+    client = bench.consumer.client
     failures: list[JavaError] = []
     request = bench.take(JoinGroupRequest).request
     client.send((0, "coordinator"), request, lambda _answer: None, failures.append)

@@ -138,14 +138,13 @@ class ConstrainedBuilder:
             self._exactly_lo.append(member_id)
 
     def _taker_at_lo(self, partition: TopicPartition) -> str | None:
-        """The first member of E in a rack of the partition; it leaves E when it reaches hi."""
+        """The first member of E in a rack of the partition; it leaves E, as it reaches hi."""
         index = self._racks.next_member(partition, self._exactly_lo, 0)
         if index is None:
             return None
         member_id = self._exactly_lo[index]
-        if len(self.assignment[member_id]) + 1 == self._hi:
-            del self._exactly_lo[index]
-            self._count_one_at_hi()
+        del self._exactly_lo[index]
+        self._count_one_at_hi()
         return member_id
 
     def _deal_out(self, unassigned: list[TopicPartition]) -> None:

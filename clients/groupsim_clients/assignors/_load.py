@@ -28,9 +28,6 @@ class LoadOrder:
         members = self._members
         return (entry % members for entry in self._entries)
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def below(self, load: int) -> Iterator[int]:
         """Members with fewer than ``load`` partitions, least loaded first."""
         members = self._members

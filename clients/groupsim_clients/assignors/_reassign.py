@@ -41,7 +41,7 @@ class Reassignment:
 
         Returns whether anything moved. Members must not be taken out or put back in between.
 
-        Raises ``AssignorFailure``: Java would meet a null pointer (X4) or an empty set.
+        Raises ``AssignorFailure``: Java would meet a null pointer (X4).
         """
         moved_ever = False
         moved = True
@@ -114,9 +114,8 @@ class Reassignment:
         assert holder != target, f"{actual} does not move"
         self._movements.record(actual, holder, target)
         held, gets = board.held(holder), board.held(target)
-        if actual in held:
-            held.remove(actual)
-            board.load.change(holder, -1)
+        held.remove(actual)
+        board.load.change(holder, -1)
         gets.append(actual)
         board.load.change(target, 1)
         board.holder[actual] = target
@@ -125,8 +124,6 @@ class Reassignment:
     def _is_balanced(self) -> bool:
         """A-68."""
         load = self._board.load
-        if not load:
-            raise AssignorFailure("NoSuchElementException", "everybody is out of the rebalancing")
         if load.least >= load.greatest - 1:
             return True
         if self._balanced is None:

@@ -19,7 +19,6 @@ __all__ = ["Anomaly", "AnomalyError", "StrictAssignor"]
 _RULE_OF_FAILURE = {
     "IllegalStateException": "X3",
     "NullPointerException": "X4",
-    "NoSuchElementException": "X4",
 }
 
 
