@@ -118,7 +118,9 @@ class RaisedCount(Count):
 
 
 class CommitCount(Count):
-    """Offset commits that came to an end: ``outcome`` ok, refused (anything else), or a name."""
+    """Offset commits that came to an end: ``outcome`` is ok, refused (all that are not ok), or the
+    name of the exception.
+    """
 
     outcome: str = "ok"
     members: Names | None = None

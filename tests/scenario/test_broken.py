@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,36 @@ def test_an_unknown_name_has_a_near_match() -> None:
     """A name that the catalogue does not have suggests one that it has."""
     with pytest.raises(ScenarioError, match="did you mean rolling-restart"):
         load_scenario("rolling-restrat")
+
+
+def test_the_command_line_says_the_same(tmp_path: Path) -> None:
+    """`groupsim validate` tells of every broken file, with status 2 and no traceback."""
+    for number, case in enumerate(CASES):
+        (tmp_path / f"{number:02}.yaml").write_bytes(case.raw)
+    files = sorted(path.name for path in tmp_path.iterdir())
+    done = groupsim("validate", *files, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for number, case in enumerate(CASES):
+        place = f"{number:02}.yaml:{case.line}:"
+        said = [line for line in done.stderr.splitlines() if line.startswith(place)]
+        assert said, case.name
+        assert all(words in " ".join(said) for words in case.says), case.name
+
+
+@pytest.mark.parametrize("name", ["empty", "binary", "10 MB of nesting", "unknown member"])
+def test_a_broken_scenario_does_not_run(name: str, tmp_path: Path) -> None:
+    """`groupsim run` refuses it with status 2 and leaves no trace behind."""
+    raw = next(case.raw for case in CASES if case.name == name)
+    (tmp_path / "broken.yaml").write_bytes(raw)
+    done = groupsim("run", "broken.yaml", "--trace", "out.trace", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("broken.yaml:")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.trace").exists()
+
+
+def groupsim(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "groupsim", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
