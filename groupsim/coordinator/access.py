@@ -1,14 +1,15 @@
-"""What the request gate asks the world: who may do what, and which topics exist."""
+"""What the coordinator asks the world: who may do what, which topics exist, whether a log writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from groupsim.coordinator.effects import Append
 from groupsim.coordinator.outbox import Answer
 from groupsim.protocol.errors import ErrorCode
 
-__all__ = ["Authorizer", "Call", "Permit", "TopicCatalogue", "TransactionVerifier"]
+__all__ = ["Authorizer", "Call", "LogGate", "Permit", "TopicCatalogue", "TransactionVerifier"]
 
 
 class Authorizer(Protocol):
@@ -36,6 +37,11 @@ class TopicCatalogue(Protocol):
 TransactionVerifier: TypeAlias = Callable[[str, int, int, int], ErrorCode]
 """Asks the transaction coordinator about (transactional id, producer id, epoch, API version):
 NONE when the transaction is open, else its error (O-11)."""
+
+
+LogGate: TypeAlias = Callable[[Append], ErrorCode]
+"""Asks the broker's own log whether it takes a batch: anything but NONE refuses it, and what waits
+for it fails inside the running event, as when Kafka's ``PartitionWriter.append`` throws."""
 
 
 class Permit:

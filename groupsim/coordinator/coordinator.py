@@ -20,6 +20,7 @@ from typing import Any
 from groupsim.coordinator.access import (
     Authorizer,
     Call,
+    LogGate,
     Permit,
     TopicCatalogue,
     TransactionVerifier,
@@ -58,6 +59,7 @@ class GroupCoordinator:
         topics: TopicCatalogue | None = None,
         authorizer: Authorizer | None = None,
         transactions: TransactionVerifier | None = None,
+        log_gate: LogGate | None = None,
         started: bool = True,
     ) -> None:
         """Make a coordinator that serves no partition yet.
@@ -68,12 +70,14 @@ class GroupCoordinator:
             topics: known topics; without it every topic and partition exists, without an id.
             authorizer: who may do what; without it everybody may do everything.
             transactions: verifies transactional commits; without it every one is in order.
+            log_gate: whether the broker's log takes a batch; without it every one is taken, and
+                what fails later is told by ``append_completed``.
             started: whether the component is running (C-03).
 
         """
         self.config = config
         self.started = started
-        self._core = core = Core(config, member_uuid)
+        self._core = core = Core(config, member_uuid, log_gate)
         self._authorizer = authorizer
         membership = MembershipRequests(core)
         offsets = OffsetRequests(core, topics, transactions)

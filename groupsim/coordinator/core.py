@@ -7,11 +7,14 @@ that what the same call still has to do gets into the same batch.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 
+from groupsim.coordinator.access import LogGate
 from groupsim.coordinator.config import CoordinatorConfig
 from groupsim.coordinator.effects import Effect, TimerFired
+from groupsim.coordinator.failures import CoordinatorError
 from groupsim.coordinator.java_order import ConcurrentOrder
 from groupsim.coordinator.outbox import Outbox
 from groupsim.coordinator.pipeline import Pipeline
@@ -36,8 +39,14 @@ def partition_for(group_id: str, num_partitions: int) -> int:
 class Core:
     """Partitions of one broker and everything they share."""
 
-    def __init__(self, config: CoordinatorConfig, member_uuid: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        member_uuid: Callable[[], str],
+        log_gate: LogGate | None = None,
+    ) -> None:
         self.config = config
+        self._log_gate = log_gate
         self.outbox = Outbox()
         self.queue = TimerQueue()
         self.shards: dict[int, Shard] = {}
@@ -88,6 +97,7 @@ class Core:
             member_uuid=self._member_uuid,
             next_append_id=self._next_append_id,
             request_flush=self._to_flush.append,
+            log_gate=self._log_gate,
             current=self._current,
         )
 
@@ -115,7 +125,8 @@ class Core:
 
     def _flush(self) -> None:
         for pipeline in self._to_flush:
-            pipeline.flush()
+            with contextlib.suppress(CoordinatorError):  # who waited has been told
+                pipeline.flush()
         self._to_flush.clear()
 
     def fire_due(self, now_ms: int) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from groupsim.coordinator.access import LogGate
 from groupsim.coordinator.effects import Append
 from groupsim.coordinator.failures import CoordinatorError
 from groupsim.coordinator.outbox import Outbox
@@ -132,6 +133,7 @@ class Pipeline:
         next_append_id: Callable[[], int],
         replay: Callable[[int, Record], None],
         request_flush: Callable[[Pipeline], None],
+        log_gate: LogGate | None,
     ) -> None:
         self._partition = partition
         self._outbox = outbox
@@ -142,6 +144,7 @@ class Pipeline:
         self._next_append_id = next_append_id
         self._replay = replay
         self._request_flush = request_flush
+        self._log_gate = log_gate
         self._batch: _Batch | None = None
         self._in_flight: deque[_InFlight] = deque()
         self.last_written = 0
@@ -181,20 +184,27 @@ class Pipeline:
         if not result.records:
             self._wait_for_pending_writes(event)
         else:
-            self._append(event, result, transactional=transactional)
+            try:
+                self._append(event, result, transactional=transactional)
+            except CoordinatorError as refused:
+                event.complete(refused.code)
         if not event.done:
             self._arm_write_timeout(event)
 
     def complete_transaction(self, event: WriteEvent, marker: Record) -> None:
         """Write an end-transaction marker; it is a batch of its own."""
-        self.flush()
-        self._batch = batch = _Batch(self.last_written, self._outbox.now_ms)
-        self._replay(batch.next_offset, marker)
-        batch.records.append(marker)
-        batch.next_offset += 1
-        batch.events.append(event)
-        self.flush()
-        self._arm_write_timeout(event)
+        try:
+            self.flush()
+            self._batch = batch = _Batch(self.last_written, self._outbox.now_ms)
+            self._replay(batch.next_offset, marker)
+            batch.records.append(marker)
+            batch.next_offset += 1
+            batch.events.append(event)
+            self.flush()
+        except CoordinatorError as refused:
+            event.complete(refused.code)
+        else:
+            self._arm_write_timeout(event)
 
     def _arm_write_timeout(self, event: WriteEvent) -> None:
         timer = Timer("", "write-timeout", event.expire)  # T-8
@@ -234,26 +244,39 @@ class Pipeline:
 
     def _linger_over(self, batch: _Batch) -> None:
         batch.linger = None
-        self.flush()
+        with contextlib.suppress(CoordinatorError):  # who waited has been told
+            self.flush()
 
     def flush(self) -> None:
-        """Hand the current batch to the log."""
+        """Hand the current batch to the log.
+
+        Raises:
+            CoordinatorError: the log refuses it; who waited for the batch has been told.
+
+        """
         batch = self._batch
         if batch is None:
             return
         self._batch = None
         if batch.linger is not None:
             self._timers.cancel(batch.linger)
+        append_id = self._next_append_id()
+        append = Append(
+            append_id=append_id, partition=self._partition, records=tuple(batch.records)
+        )
+        error = ErrorCode.NONE if self._log_gate is None else self._log_gate(append)
+        if error is not ErrorCode.NONE:
+            self._revert(batch.base_offset)
+            for event in batch.events:
+                event.complete(error)
+            raise CoordinatorError(error)
         self.last_written = batch.next_offset
         self._registry.create(batch.next_offset)
-        append_id = self._next_append_id()
         self._in_flight.append(
             _InFlight(append_id, batch.base_offset, batch.next_offset, batch.events)
         )
         self._outbox.appended = True
-        self._outbox.effects.append(
-            Append(append_id=append_id, partition=self._partition, records=tuple(batch.records))
-        )
+        self._outbox.effects.append(append)
 
     def committed(self, append_id: int) -> None:
         """The high watermark has passed this append, hence all before it."""

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from groupsim.coordinator.access import LogGate
 from groupsim.coordinator.classic.replay import announce_loaded, replay_group, unload_groups
 from groupsim.coordinator.config import CoordinatorConfig
 from groupsim.coordinator.context import Context
@@ -67,6 +68,7 @@ class Shard:
         member_uuid: Callable[[], str],
         next_append_id: Callable[[], int],
         request_flush: Callable[[Pipeline], None],
+        log_gate: LogGate | None,
         current: Callable[[int], Shard],
     ) -> None:
         self.partition = partition
@@ -78,6 +80,7 @@ class Shard:
         self._member_uuid = member_uuid
         self._next_append_id = next_append_id
         self._request_flush = request_flush
+        self._log_gate = log_gate
         self._current = current
         self._reset()
 
@@ -99,6 +102,7 @@ class Shard:
             next_append_id=self._next_append_id,
             replay=self._replay,
             request_flush=self._request_flush,
+            log_gate=self._log_gate,
         )
         self.offsets = OffsetStore(self.context)
 

@@ -27,7 +27,8 @@ class KafkaWorld(World):
         oracle.reset(
             seed=script.seed,
             time_ms=START_MS,
-            config=script.config,
+            # the driver's own default is 0, Kafka's is -1
+            config={"group.coordinator.append.linger.ms": -1, **script.config},
             topics=START,
             load=script.partitions,
         )

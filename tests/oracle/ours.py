@@ -37,7 +37,7 @@ class OurWorld(World):
         self._completed: list[dict[str, Any]] = []
         self._appends: list[dict[str, Any]] = []
         self._logs: dict[int, PartitionLog] = {}
-        self._positions: list[tuple[int, int, int] | None] = []  # partition, end, append id
+        self._positions: list[tuple[int, int] | None] = []  # partition, end
         self._append_faults: deque[tuple[int | None, str]] = deque()
         self._verification_faults: deque[str] = deque()
         self._waiting_loads: deque[tuple[int, int]] = deque()  # partition, epoch
@@ -46,6 +46,7 @@ class OurWorld(World):
             member_uuid=self._next_uuid,
             topics=self.topics,
             transactions=self._verify,
+            log_gate=self._gate,
         )
         for partition in self._epochs:
             self._load(partition, 0)
@@ -126,12 +127,11 @@ class OurWorld(World):
             elif isinstance(effect, TransactionEnded):
                 error = _MARKER_ERRORS.get(effect.error_code, effect.error_code)
                 self._complete(effect.token, {"errorCode": error.value})
-        refused: set[int] = set()
         for effect in effects:
-            # what was appended behind a refused batch, in the same call, never reaches the log
-            if isinstance(effect, Append) and effect.partition not in refused:
-                if not self._append(effect):
-                    refused.add(effect.partition)
+            if isinstance(effect, Append) and not self.holding:
+                log = self._log(effect.partition)
+                batch = next(b for b in log.batches if b.append_id == effect.append_id)
+                self._commit(effect.partition, batch.next_offset)
 
     def _complete(self, token: int, response: dict[str, Any]) -> None:
         self._completed.append({"token": token, "at": self.now_ms, "response": response})
@@ -139,7 +139,8 @@ class OurWorld(World):
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
 
-    def _append(self, append: Append) -> bool:
+    def _gate(self, append: Append) -> ErrorCode:
+        """The coordinator's log gate: store the batch, or refuse it."""
         log = self._log(append.partition)
         error = self._fault(append.partition)
         first = append.records[0]
@@ -159,13 +160,10 @@ class OurWorld(World):
         if error is not None:
             plain["error"] = error
             self._positions.append(None)
-            self._answer(append.append_id, ErrorCode[error])
-            return False
+            return ErrorCode[error]
         batch = log.append(append.append_id, append.records)
-        self._positions.append((append.partition, batch.next_offset, append.append_id))
-        if not self.holding:
-            self._commit(append.partition, batch.next_offset)
-        return True
+        self._positions.append((append.partition, batch.next_offset))
+        return ErrorCode.NONE
 
     def _fault(self, partition: int) -> str | None:
         for fault in self._append_faults:
@@ -173,9 +171,6 @@ class OurWorld(World):
                 self._append_faults.remove(fault)
                 return fault[1]
         return None
-
-    def _answer(self, append_id: int, error: ErrorCode) -> None:
-        self._carry_out(self._coordinator.append_completed(append_id, error, self.now_ms))
 
     def _commit(self, partition: int, offset: int) -> None:
         log = self._log(partition)
@@ -191,7 +186,7 @@ class OurWorld(World):
         ends: dict[int, int] = {}
         for position in self._positions[: operation["upto"] + 1]:
             if position is not None:
-                partition, end, _ = position
+                partition, end = position
                 ends[partition] = max(end, ends.get(partition, 0))
         # each high watermark is put in front of the queue, so the last partition is the first
         for partition in sorted(ends, reverse=True):

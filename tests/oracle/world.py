@@ -137,6 +137,8 @@ class World(ABC):
             if self.status(operation["partition"]):
                 return None
             self._forget(operation["partition"])
+        elif kind in ("topics", "topics_deleted") and not self.started:
+            return None
         elif kind == "topics":
             return resolved if self._set_topics(operation["topics"]) else None
         elif kind == "topics_deleted":
