@@ -29,7 +29,7 @@ from groupsim_clients.machine import (
     Order,
     send,
 )
-from groupsim_clients.network_client import COORDINATOR, Lost, PendingRequest
+from groupsim_clients.network_client import COORDINATOR, Lost, sent_request
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
 from groupsim_clients.work import Work
 
@@ -65,6 +65,7 @@ class ConsumerProcess:
         self._wait: Wait | None = None
         self._next_wake_ms: int | None = None
         self._steady: ConsumerCoordinator | None = None
+        self._steady_key = (-1, COORDINATOR)
         self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
         self._calm_until_ms = -1  # the same when nothing is in flight
 
@@ -179,9 +180,9 @@ class ConsumerProcess:
         handler = coordinator.heartbeat_handler()
         client = coordinator.client
         timeout_ms = self._config.request_timeout_ms
-        key = coordinator.key
+        key = self._steady_key
         client.correlation_id = correlation_id = client.correlation_id + 1
-        client.in_flight[correlation_id] = PendingRequest.sent(
+        client.in_flight[correlation_id] = sent_request(
             key, handler.request, now_ms, timeout_ms, handler.handlers
         )
         heartbeat.heartbeat_deadline_ms = wake_ms = now_ms + heartbeat.interval_ms
@@ -269,5 +270,6 @@ class ConsumerProcess:
             return
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator
+            self._steady_key = coordinator.key
             self._slow_at_ms = app_ms
             self._calm_until_ms = min(wait.deadline_ms, client.next_deadline_ms(in_flight=False))
