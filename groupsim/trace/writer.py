@@ -337,12 +337,15 @@ def _create(path: Path, header: bytes) -> int:
     complete header. Anything else (a pipe, /dev/null) is written to as it is.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        descriptor = os.open(target, os.O_WRONLY)
-        _write_all(descriptor, header, path)
-        return descriptor
-    made = target.with_name(f".{target.name}.{os.getpid()}")
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        if target.exists() and not target.is_file():
+            descriptor = os.open(target, os.O_WRONLY)
+            _write_all(descriptor, header, path)
+            return descriptor
+        made = target.with_name(f".{target.name}.{os.getpid()}")
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    except OSError as error:
+        raise _with_path(error, path) from None
     try:
         _write_all(descriptor, header, path)
         made.replace(target)
