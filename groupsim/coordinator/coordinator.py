@@ -42,6 +42,7 @@ from groupsim.protocol.messages import HeartbeatRequest, Request
 __all__ = ["GroupCoordinator"]
 
 _QUIET = (GroupState.STABLE, GroupState.COMPLETING)
+_ACTIVE = ShardState.ACTIVE  # looking up a member of an enum costs more than a global
 
 
 class GroupCoordinator:
@@ -127,18 +128,19 @@ class GroupCoordinator:
         core = self._core
         if self._authorizer is not None or not self.started:
             return False
-        shard = core.shards.get(core.partition_of(request.group_id))
-        if shard is None or shard.state is not ShardState.ACTIVE or not shard.pipeline.idle:
+        group_id = request.group_id
+        shard = core.shards.get(core.known_partitions.get(group_id, -1))
+        if shard is None or shard.state is not _ACTIVE or not shard.pipeline.idle:
             return False
-        group = shard.context.groups.get(request.group_id)
-        if group is None or group.state not in _QUIET:
+        group = shard.context.groups.get(group_id)
+        if (
+            group is None
+            or group.generation_id != request.generation_id
+            or group.state not in _QUIET
+        ):
             return False
         member = group.members.get(request.member_id)
-        if (
-            member is None
-            or member.group_instance_id != request.group_instance_id
-            or group.generation_id != request.generation_id
-        ):
+        if member is None or member.group_instance_id != request.group_instance_id:
             return False
         timer = member.session
         if timer is None or not timer.alive or timer.owner is not member or timer.kind != "session":

@@ -52,7 +52,7 @@ class Core:
         self.shards: dict[int, Shard] = {}
         self._order = ConcurrentOrder()
         self._member_uuid = member_uuid
-        self._partitions: dict[str, int] = {}
+        self.known_partitions: dict[str, int] = {}
         self._events: deque[Callable[[], None]] = deque()
         self._to_flush: list[Pipeline] = []
         self._append_ids = 0
@@ -64,12 +64,12 @@ class Core:
 
     def partition_of(self, group_id: str) -> int:
         """The partition of a group."""
-        partition = self._partitions.get(group_id)
+        partition = self.known_partitions.get(group_id)
         if partition is None:
             partition = partition_for(group_id, self.config.offsets_topic_num_partitions)
-            if len(self._partitions) >= _KNOWN_GROUPS:
-                self._partitions.clear()
-            self._partitions[group_id] = partition
+            if len(self.known_partitions) >= _KNOWN_GROUPS:
+                self.known_partitions.clear()
+            self.known_partitions[group_id] = partition
         return partition
 
     def shard_of(self, group_id: str) -> Shard:

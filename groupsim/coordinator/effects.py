@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from groupsim.coordinator.records import Record
+from groupsim.protocol._base import draft_of
 from groupsim.protocol.effects import Note, note
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import Response, message
@@ -33,18 +34,17 @@ class Reply:
     response: Response
 
 
-_new_reply = object.__new__
-_slots: Any = Reply  # its slots are descriptors, which the type of their values hides
-_set_token = _slots.token.__set__
-_set_response = _slots.response.__set__
+_ReplyDraft = draft_of(Reply)
+_new_draft = object.__new__
 
 
 def reply(token: int, response: Response) -> Reply:
-    """``Reply(token=token, response=response)`` at a third of its cost, for heartbeats."""
-    made = _new_reply(Reply)
-    _set_token(made, token)
-    _set_response(made, response)
-    return made
+    """``Reply(token=token, response=response)`` at a quarter of its cost, for heartbeats."""
+    made = _new_draft(_ReplyDraft)
+    made.token = token
+    made.response = response
+    made.__class__ = Reply
+    return made  # type: ignore[no-any-return]
 
 
 @message
