@@ -83,7 +83,7 @@ class Context:
 
     def log(self, level: str, sentence: str) -> None:
         """Say what the real client would log."""
-        self.effects.append(ClientLog(level=level, sentence=sentence))
+        self.effects.append(ClientLog(level=level.upper(), sentence=sentence))
 
     def draw(self, stream: str, bound: int) -> int:
         """The next integer in [0, bound) of the client's named random stream."""

@@ -41,7 +41,7 @@ def raised(bench: ClientBench) -> list[str]:
 
 def test_interval_must_be_below_session_timeout() -> None:
     """CH-01, K-01: construction fails otherwise."""
-    with pytest.raises(ConfigError, match="heartbeat.interval.ms"):
+    with pytest.raises(ConfigError, match=r"heartbeat\.interval\.ms"):
         ClientBench({"heartbeat.interval.ms": 10_000, "session.timeout.ms": 10_000})
 
 
