@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groupsim.protocol.consumer_protocol import Subscription, decode_subscription, encode_subscription
+from groupsim.protocol.consumer_protocol import (
+    Subscription,
+    decode_subscription,
+    encode_subscription,
+)
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import (
     FindCoordinatorRequest,
@@ -272,7 +276,9 @@ def test_wait_bound_of_a_poll() -> None:
     """
     bench = ClientBench({"auto.commit.interval.ms": 2_000})
     bench.start()
-    bench.answer(bench.take(JoinGroupRequest), JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    bench.answer(
+        bench.take(JoinGroupRequest), JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+    )
     bench.coordinator_node = 1
     bench.advance(1_000)
     assert len(joins(bench)) == 2
