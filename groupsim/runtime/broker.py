@@ -24,7 +24,7 @@ from groupsim.protocol.messages import (
     Request,
     Response,
 )
-from groupsim.runtime.connection import Arrived, Connection
+from groupsim.runtime.connection import Arrived, ClientEnd, Connection
 from groupsim.runtime.world import World
 
 __all__ = ["Broker", "Cluster", "Coordinator"]
@@ -74,7 +74,29 @@ class Cluster(Protocol):
 
 
 class Broker:
-    """One broker process. ``coordinator`` is None while it is down."""
+    """One broker process. ``coordinator`` is None while it is down.
+
+    ``asking`` is the client whose request is in hand: member ids are drawn from its stream.
+    """
+
+    __slots__ = (
+        "_armed_us",
+        "_cluster",
+        "_on_deadline",
+        "_timers",
+        "_waiting",
+        "asking",
+        "connections",
+        "coordinator",
+        "host",
+        "incarnation",
+        "name",
+        "node_id",
+        "reachable",
+        "requests",
+        "up",
+        "world",
+    )
 
     def __init__(self, world: World, node_id: int, cluster: Cluster) -> None:
         self.world = world
@@ -87,8 +109,7 @@ class Broker:
         self.connections: dict[Connection, None] = {}
         self.requests = 0
         self.incarnation = 0
-        self.asking = ""
-        """Name of the client whose request is in hand: member ids are drawn from its stream."""
+        self.asking: ClientEnd | None = None
         self._cluster = cluster
         self._waiting: dict[int, tuple[Connection, int, int]] = {}
         self._armed_us = _NEVER
@@ -132,7 +153,7 @@ class Broker:
             connection.reply(correlation_id, api_version, answer)
             return
         client = connection.client
-        self.asking = client.name
+        self.asking = client
         effects = coordinator.handle(
             token,
             request,

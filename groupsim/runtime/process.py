@@ -76,6 +76,37 @@ class Dialer(Protocol):
 class ClientProcess:
     """The host of one member's client machine."""
 
+    __slots__ = (
+        "_armed_us",
+        "_before_pause",
+        "_bootstrap",
+        "_comeback_us",
+        "_connections",
+        "_dialer",
+        "_inbox",
+        "_kernel",
+        "_kill",
+        "_on_wake",
+        "_plain",
+        "_resumes",
+        "_topics",
+        "_trace",
+        "_wake_cause",
+        "_wake_ms",
+        "client_id",
+        "clock",
+        "ended",
+        "factory",
+        "host",
+        "incarnation",
+        "machine",
+        "member_id",
+        "name",
+        "spec",
+        "state",
+        "world",
+    )
+
     def __init__(
         self,
         world: World,

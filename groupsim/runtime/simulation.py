@@ -545,7 +545,8 @@ class Simulation:
         streams = self.world.streams
 
         def member_uuid() -> str:
-            return streams.stream(f"member-id/{broker.asking}").uuid()
+            client = "" if broker.asking is None else broker.asking.name
+            return streams.stream(f"member-id/{client}").uuid()
 
         return GroupCoordinator(config=self.config, member_uuid=member_uuid, topics=self.topics)
 
