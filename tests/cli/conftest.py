@@ -30,6 +30,9 @@ expect:
   - {group: g, rebalances: {at_most: 2}}
 """
 
+SAME_PATH = os.pathsep.join(path for path in sys.path if path)
+"""What makes a process of its own import what this one does."""
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -84,7 +87,7 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        env={**os.environ, "PYTHONPATH": SAME_PATH, **environment},
     )
 
 

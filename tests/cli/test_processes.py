@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from groupsim.trace.reader import TraceReader
-from tests.cli.conftest import SMALL, Command, finish, start
+from tests.cli.conftest import SAME_PATH, SMALL, Command, finish, start
 
 LONG = SMALL.replace("until: 30s", "until: 100h").replace("count: 2", "count: 30")
 
@@ -87,7 +87,7 @@ def test_on_a_terminal(small: str, columns: int, no_color: bool) -> None:
         **os.environ,
         "TERM": "xterm",
         "COLUMNS": str(columns),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": SAME_PATH,
         **extra,
     }
     controller, terminal = pty.openpty()
@@ -124,6 +124,11 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
         "print([name for name in heavy if name in sys.modules])\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": SAME_PATH},
     )
     assert ran.stdout.splitlines()[-1] == "[]"

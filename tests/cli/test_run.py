@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from groupsim.trace.reader import TraceReader
 from tests.cli.conftest import SMALL, Command, finish, start
 
 
@@ -75,6 +77,22 @@ def test_a_trace_changes_nothing_in_the_report(groupsim: Command, small: str) ->
     assert json.loads(traced.out) == bare
     assert Path("deep/t").stat().st_size > 10_000
     assert [path.name for path in Path("deep").iterdir()] == ["t"]
+
+
+def test_every_key_of_the_json_is_described(groupsim: Command, small: str) -> None:
+    """docs/json.md names every key that a report has."""
+    report = json.loads(groupsim("run", small, "--json").out)
+    group = report["groups"]["g"]
+    keys = {*report, *group, *group["rebalances"][0], *report["timeline"][0]}
+    keys |= set(report["expectations"][0]) - {"found"}
+    text = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+    assert sorted(key for key in keys if not re.search(rf"[`{{ ]{key}[`}},]", text)) == []
+
+
+def test_times_of_a_trace_never_go_back(recorded: Path) -> None:
+    """Virtual time never decreases, and ids count on: the format promises it."""
+    times = [event.time_us for event in TraceReader(recorded)]
+    assert times == sorted(times)
 
 
 def test_a_catalogue_scenario_runs_by_name(groupsim: Command) -> None:

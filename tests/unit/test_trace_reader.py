@@ -86,7 +86,9 @@ def _header(raw: bytes) -> object:
     return unpacker.unpack()
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_damage_is_a_typed_error_or_harmless(tmp_path: Path, data: st.DataObject) -> None:
     """Any changed byte is found (in what the hash covers), and never raises anything but TraceError."""
