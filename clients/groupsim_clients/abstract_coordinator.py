@@ -82,6 +82,8 @@ class AbstractCoordinator(abc.ABC):
         self.rejoin_needed = True
         self.rejoin_reason = ""
         self.needs_join_prepare = True
+        self.forgets_member_id = False
+        """The next JoinGroup starts as a new member (a misbehaviour)."""
         self.join_future: RequestFuture[bytes] | None = None
         self.rebalance_start_ms = -1
         self.rebalance_end_ms = -1
@@ -344,6 +346,9 @@ class AbstractCoordinator(abc.ABC):
         if self.coordinator_unknown():  # CJ-21
             future.fail(JavaError.of(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return future
+        if self.forgets_member_id:
+            self.forgets_member_id = False
+            self.set_state(self.state, "the member id was forgotten", NO_GENERATION)
         self.ctx.log("info", "(Re-)joining group")
         self.send(self._join_request(), self._handlers.join_group, future, self._join_timeout_ms())
         return future
@@ -362,6 +367,8 @@ class AbstractCoordinator(abc.ABC):
         )
 
     def _join_timeout_ms(self) -> int:
+        if self.behaviour.impatient_join:
+            return self.config.request_timeout_ms
         lapse_ms = self.config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
         if lapse_ms > _INT_MAX:  # CJ-23: Java's sum overflows and the plain value wins
             lapse_ms = self.config.max_poll_interval_ms
@@ -489,6 +496,24 @@ class AbstractCoordinator(abc.ABC):
         """Queue one heartbeat; several may be in flight (CH-04)."""
         handler = self.heartbeat_handler()
         self.client.send(self.key, handler.request, handler.on_response, handler.on_failure)
+
+    def heartbeat_between_messages(self, timer: Timer) -> Steps[None]:
+        """For clients without a thread for it: when a heartbeat is due, send it and wait."""
+        thread = self.heartbeat_thread
+        if thread is None or not thread.running or self.coordinator_unknown():
+            return
+        if self.ctx.now_ms >= self.heartbeat.heartbeat_deadline_ms:
+            self.heartbeat.sent()
+            self.send_heartbeat_request()
+            yield from self.client.await_pending(self.key, timer)
+
+    def handle_session_timeout(self) -> None:
+        """No answer that counts for ``session.timeout.ms`` (CH-06)."""
+        reason = "session timed out without receiving a heartbeat response"
+        if self.behaviour.session_timeout_loses_membership:
+            self._reset_and_rejoin(reason)
+        else:
+            self.mark_coordinator_unknown(reason)
 
     def handle_poll_timeout_expiry(self) -> None:
         """The application has not polled for ``max.poll.interval.ms``: leave (CL-03)."""

@@ -46,6 +46,10 @@ class Behaviour:
             foreign assignors (CS-10).
         wiped_sync_retries_at_once: a generation wiped while syncing fails the join as
             ILLEGAL_GENERATION (CS-20); otherwise the future succeeds and the join loop notices.
+        session_timeout_loses_membership: without contact for ``session.timeout.ms`` the member takes
+            itself for expelled; otherwise only the coordinator is looked up again (CH-06).
+
+    The switches from ``forgets_member_id`` on belong to no client of today: see ``misbehaviour``.
 
     """
 
@@ -76,6 +80,16 @@ class Behaviour:
     trusts_cooperative_sticky: bool = True
     trusts_builtin_topics: bool = True
     wiped_sync_retries_at_once: bool = True
+    session_timeout_loses_membership: bool = False
+
+    forgets_member_id: bool = False
+    member_id_required_is_fatal: bool = False
+    heartbeats_only_in_poll: bool = False
+    heartbeats_stop_on_rebalance: bool = False
+    rebalance_answer_is_contact: bool = True
+    rejoins_after_fencing: bool = False
+    never_syncs: bool = False
+    impatient_join: bool = False
 
 
 CURRENT = Behaviour()

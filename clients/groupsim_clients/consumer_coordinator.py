@@ -147,6 +147,8 @@ class ConsumerCoordinator(AbstractCoordinator):
                     "subscribe for group protocol to auto assign partitions"
                 )
             self.poll_heartbeat()
+            if self.behaviour.heartbeats_only_in_poll:
+                yield from self.heartbeat_between_messages(timer)
             if self.coordinator_unknown() and not (
                 yield from self.ensure_coordinator_ready(timer)
             ):  # CP-02

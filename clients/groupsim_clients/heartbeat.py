@@ -124,6 +124,8 @@ class HeartbeatThread:
         coordinator = self._coordinator
         if not self.running or coordinator.ctx.lock_depth:
             return FOREVER
+        if not polling and coordinator.behaviour.heartbeats_only_in_poll:
+            return FOREVER
         if self.notified:
             return coordinator.ctx.now_ms
         heartbeat = coordinator.heartbeat
@@ -162,9 +164,7 @@ class HeartbeatThread:
                     coordinator.toggle_lookup()
                     break
                 if now_ms >= heartbeat.session_deadline_ms:  # step 6, CH-06
-                    coordinator.mark_coordinator_unknown(
-                        "session timed out without receiving a heartbeat response"
-                    )
+                    coordinator.handle_session_timeout()
                 elif now_ms >= heartbeat.poll_deadline_ms:  # step 7, CH-07
                     coordinator.handle_poll_timeout_expiry()
                 elif now_ms < heartbeat.heartbeat_deadline_ms:  # step 8
@@ -231,7 +231,12 @@ class HeartbeatHandler:
         coordinator = self._coordinator
         if coordinator.is_stable:  # CH-12
             coordinator.request_rejoin("group is already rebalancing")
-        coordinator.heartbeat.received()  # CH-13
+        behaviour = coordinator.behaviour
+        coordinator.forgets_member_id = behaviour.forgets_member_id
+        if behaviour.heartbeats_stop_on_rebalance and coordinator.heartbeat_thread is not None:
+            coordinator.heartbeat_thread.enabled = False
+        if behaviour.rebalance_answer_is_contact:
+            coordinator.heartbeat.received()  # CH-13
 
     def _not_a_member(self, code: ErrorCode) -> None:
         coordinator = self._coordinator
@@ -250,7 +255,9 @@ class HeartbeatHandler:
             f"{code.name}, resetting generation",
         )
         coordinator.reset_on_response_error("HEARTBEAT", code)  # CH-14, CH-15
-        if code == ErrorCode.FENCED_INSTANCE_ID:  # CH-16
+        if code == ErrorCode.FENCED_INSTANCE_ID and (
+            not coordinator.behaviour.rejoins_after_fencing
+        ):  # CH-16
             coordinator.ctx.log(
                 "error", f"Caught fenced group.instance.id {instance} error in heartbeat thread"
             )

@@ -94,6 +94,8 @@ class JoinHandlers:
                 f"Sent generation was {sent}",
             )
             future.fail(JavaError.of(code))
+        elif code == ErrorCode.FENCED_INSTANCE_ID and behaviour.rejoins_after_fencing:
+            self._start_again("JOIN_GROUP", code, future)
         elif code == ErrorCode.FENCED_INSTANCE_ID:  # CR-05
             log(
                 "error",
@@ -101,7 +103,7 @@ class JoinHandlers:
                 f"been fenced by another instance. Sent generation was {sent}",
             )
             future.fail(JavaError.of(code))
-        elif code == ErrorCode.MEMBER_ID_REQUIRED:
+        elif code == ErrorCode.MEMBER_ID_REQUIRED and not behaviour.member_id_required_is_fatal:
             self._member_id_required(response, future)
         elif code == ErrorCode.REBALANCE_IN_PROGRESS and (
             behaviour.join_retries_rebalance_in_progress
@@ -111,6 +113,7 @@ class JoinHandlers:
                 "JoinGroup failed due to non-fatal error: REBALANCE_IN_PROGRESS, which could "
                 "indicate a replication timeout on the broker. Will retry.",
             )
+            coordinator.forgets_member_id = behaviour.forgets_member_id
             future.fail(JavaError.of(code))
         else:
             self._join_fatal(code, future)
@@ -144,6 +147,11 @@ class JoinHandlers:
             return
         coordinator.ctx.log("error", f"JoinGroup failed due to fatal error: {code.message}")
         future.fail(error)
+
+    def _start_again(self, api: str, code: ErrorCode, future: RequestFuture[bytes]) -> None:
+        """Take a fatal answer for UNKNOWN_MEMBER_ID (a misbehaviour)."""
+        self._coordinator.reset_on_response_error(api, code)
+        future.fail(JavaError.of(ErrorCode.UNKNOWN_MEMBER_ID))
 
     def _member_id_required(
         self, response: JoinGroupResponse, future: RequestFuture[bytes]
@@ -189,6 +197,8 @@ class JoinHandlers:
         if coordinator.coordinator_unknown():
             future.fail(JavaError.of(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
+        if coordinator.behaviour.never_syncs:
+            return  # the future stays open for ever
         generation = coordinator.generation
         named = coordinator.behaviour.sync_names_protocol
         request = SyncGroupRequest(
@@ -253,6 +263,7 @@ class JoinHandlers:
     ) -> None:
         coordinator = self._coordinator
         log = coordinator.ctx.log
+        behaviour = coordinator.behaviour
         if code == ErrorCode.GROUP_AUTHORIZATION_FAILED:  # CS-21
             future.fail(JavaError.group_authorization(coordinator.group_id))
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:  # CS-22
@@ -261,7 +272,10 @@ class JoinHandlers:
                 "SyncGroup failed: The group began another rebalance. Need to re-join the group. "
                 f"Sent generation was {sent}",
             )
+            coordinator.forgets_member_id = behaviour.forgets_member_id
             future.fail(JavaError.of(code))
+        elif code == ErrorCode.FENCED_INSTANCE_ID and behaviour.rejoins_after_fencing:
+            self._start_again("SYNC_GROUP", code, future)
         elif code == ErrorCode.FENCED_INSTANCE_ID:  # CS-23
             log(
                 "error",
@@ -297,7 +311,10 @@ class JoinHandlers:
             return
         coordinator = self._coordinator
         coordinator.failed_rebalances += 1
-        if coordinator.behaviour.failed_join_unjoins:
+        behaviour = coordinator.behaviour
+        if behaviour.impatient_join and future.error.exception == "DisconnectException":
+            coordinator.forgets_member_id = True
+        if behaviour.failed_join_unjoins:
             coordinator.set_state(JoinState.UNJOINED, f"join failed: {future.error.exception}")
 
     def _enable_heartbeats(self) -> None:

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Offsets"]
 
+_NOT_A_MEMBER = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.FENCED_INSTANCE_ID,  # for a client that rejoins after it
+    }
+)
+
 OffsetMap = Mapping[TopicPartition, int]
 Callback = Callable[[OffsetMap, JavaError | None], None]
 
@@ -366,12 +374,14 @@ class Offsets:
         }:
             coordinator.mark_coordinator_unknown(f"error response {code.name}")
             future.fail(JavaError.of(code))
-        elif code == ErrorCode.FENCED_INSTANCE_ID:
+        elif code == ErrorCode.FENCED_INSTANCE_ID and (
+            not coordinator.behaviour.rejoins_after_fencing
+        ):
             future.fail(self._fenced(code, sent))
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:  # CO-05
             coordinator.request_rejoin("offset commit failed since group is already rebalancing")
             future.fail(JavaError("RebalanceInProgressException", _EXECUTING))
-        elif code in {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION}:
+        elif code in _NOT_A_MEMBER:
             future.fail(self._not_a_member(code, sent))
         else:
             future.fail(JavaError.unexpected(f"Unexpected error in commit: {code.message}"))

@@ -19,6 +19,9 @@ from groupsim.scenario.verbs import Restart
 
 __all__ = ["ConfigChecker"]
 
+_OTHER_KEYS = ("work", "options")
+"""What a client may refuse besides its configuration; its names then begin so."""
+
 
 class _NoWorld:
     """Enough of a world to construct a client in, so that it can refuse its options."""
@@ -98,8 +101,9 @@ class ConfigChecker:
 
         for refusal in refusals(wanted.config, construct):
             place = self._said(paths, "config", refusal.name)
-            if refusal.name.startswith("work"):
-                place = self._said(paths, "work")
+            owner = refusal.name.partition(".")[0]
+            if owner in _OTHER_KEYS:
+                place = self._said(paths, owner)
             elif not self._stands(place):
                 place = self._said(paths, "config")
             unknown = f"the client {wanted.client} has no option"
@@ -109,7 +113,7 @@ class ConfigChecker:
         name = refusal.name
         if not name:
             self._add(path, f"the client refuses: {refusal.allowed}")
-        elif known and name not in known and not name.startswith("work"):
+        elif known and name not in known and name.partition(".")[0] not in _OTHER_KEYS:
             self._add(path, f"{unknown} {shown(name)}", near=near_match(name, known))
         else:
             problem = "not a value for this option" if path[-1] == name else f"{name} is refused"

@@ -129,6 +129,7 @@ class ClientBench:
         work: Mapping[str, Any] | None = None,
         group_id: str = "g",
         rates: Mapping[str, int] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.world = BenchWorld(topics=dict(topics or {"t": 2}), rates=dict(rates or {}))
         self.spec = ClientSpec(
@@ -138,7 +139,7 @@ class ClientBench:
             subscribe_pattern=pattern,
             config=dict(config or {}),
             work=dict(work or {}),
-            options={},
+            options=dict(options or {}),
         )
         self.machine: ClientMachine = factory(self.spec, self.world)
         self.now_ms = 0

@@ -10,6 +10,7 @@ from groupsim_clients.config import KNOWN_OPTIONS, ConsumerConfig
 from groupsim_clients.consumer_coordinator import common_protocol
 from groupsim_clients.errors import ConfigError
 from groupsim_clients.machine import ClientEnvironment, ClientSpec
+from groupsim_clients.misbehaviour import misbehaving, read_options
 from groupsim_clients.process import ConsumerProcess
 from groupsim_clients.work import Work
 
@@ -31,6 +32,7 @@ def build(
         ConfigError: the options, the assignors or the work cannot be right (K-01 to K-05).
 
     """
+    behaviour = misbehaving(behaviour, read_options(spec.options))
     work = Work.from_plain(spec.work)
     options = dict(spec.config)
     if work.commit != "auto":
