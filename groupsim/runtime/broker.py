@@ -182,12 +182,15 @@ class Broker:
         """The log says what became of an append."""
         coordinator = self.coordinator
         if coordinator is not None:
-            world = self.world
-            world.cause = world.event(
-                "append_done", who=self.name, append_id=append_id, error_code=int(error)
-            )
-            now_ms = world.kernel.now_us // 1000
+            self.world.cause = self.tell_append_done(append_id, error)
+            now_ms = self.world.kernel.now_us // 1000
             self._carry_out(coordinator.append_completed(append_id, error, now_ms))
+
+    def tell_append_done(self, append_id: int, error: ErrorCode) -> int:
+        """Write to the trace what became of an append; return the event's id."""
+        return self.world.event(
+            "append_done", who=self.name, append_id=append_id, error_code=int(error)
+        )
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         refused: list[tuple[int, ErrorCode, int]] | None = None

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from groupsim.coordinator.core import partition_for
 from groupsim.coordinator.effects import Append
 from groupsim.protocol.errors import ErrorCode
-from groupsim.protocol.java import java_string_hash
 from groupsim.protocol.messages import (
     Coordinator,
     FindCoordinatorRequest,
@@ -32,20 +32,11 @@ from groupsim.runtime.specs import BrokersSpec
 from groupsim.runtime.topics import Topics
 from groupsim.runtime.world import World
 
-__all__ = ["AppendFault", "Cluster", "UnknownBrokerError", "partition_for"]
+__all__ = ["AppendFault", "Cluster", "UnknownBrokerError"]
 
 PORT = 9092
 CLUSTER_ID = "groupsim"
 _GROUP_KEY = 0
-
-
-def partition_for(group_id: str, partitions: int) -> int:
-    """The partition of ``__consumer_offsets`` for a group: ``GroupCoordinatorService.partitionFor``.
-
-    ``Utils.abs`` maps the smallest integer, which has no positive counterpart, to 0.
-    """
-    value = java_string_hash(group_id)
-    return 0 if value == -(1 << 31) else abs(value) % partitions
 
 
 class UnknownBrokerError(LookupError):
@@ -251,26 +242,27 @@ class Cluster:
 
     # the log
 
+    def gate(self, broker: Broker, append: Append) -> ErrorCode:
+        """Whether the log takes a batch, asked from inside the coordinator's event.
+
+        In Kafka a refused append fails there and then, before anything that follows it; a
+        coordinator that asks here hands over no ``Append`` for what is refused.
+        """
+        error = self._refusal(broker, append.partition)
+        if error:
+            self._tell_append(broker, append)
+            broker.tell_append_done(append.append_id, error)
+        return error
+
     def append(self, broker: Broker, append: Append) -> ErrorCode:
         """Append a batch; NONE, or the error with which the log refuses it."""
-        world = self.world
         partition = append.partition
         log = self.logs[partition]
-        now_us = world.kernel.now_us
-        error = ErrorCode.NONE
-        if self.leaders[partition] != broker.node_id:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif self._faults:
-            error = self._refusal(partition, now_us)
-        base = log.next_offset
-        if not error:
-            log.append(append.records)
-        event = 0
-        if world.trace is not None:
-            fields = (broker.name, append.append_id, partition, base, append.records)
-            event = world.trace.emit(now_us, world.cause, self._append_kind, fields)
+        error = self._refusal(broker, partition)
+        event = self._tell_append(broker, append)
         if error:
             return error
+        log.append(append.records)
         entry = (partition, append.append_id, log.next_offset, event)
         if partition in self._stalled:
             self._stalled[partition].append(entry)
@@ -318,8 +310,20 @@ class Cluster:
             for entry in self._stalled.pop(partition, ()):
                 self._replicate(entry)
 
-    def _refusal(self, partition: int, now_us: int) -> ErrorCode:
-        self._faults = [fault for fault in self._faults if not fault.spent(now_us)]
+    def _tell_append(self, broker: Broker, append: Append) -> int:
+        world = self.world
+        if world.trace is None:
+            return 0
+        base = self.logs[append.partition].next_offset
+        fields = (broker.name, append.append_id, append.partition, base, append.records)
+        return world.trace.emit(world.kernel.now_us, world.cause, self._append_kind, fields)
+
+    def _refusal(self, broker: Broker, partition: int) -> ErrorCode:
+        if self.leaders[partition] != broker.node_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self._faults:
+            now_us = self.world.kernel.now_us
+            self._faults = [fault for fault in self._faults if not fault.spent(now_us)]
         for fault in self._faults:
             if fault.partition in (None, partition):
                 if fault.count is not None:

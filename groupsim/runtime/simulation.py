@@ -15,6 +15,7 @@ event (0 without a trace), or None when it means nothing in the state it finds (
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import trio
@@ -548,7 +549,12 @@ class Simulation:
             client = "" if broker.asking is None else broker.asking.name
             return streams.stream(f"member-id/{client}").uuid()
 
-        return GroupCoordinator(config=self.config, member_uuid=member_uuid, topics=self.topics)
+        return GroupCoordinator(
+            config=self.config,
+            member_uuid=member_uuid,
+            topics=self.topics,
+            log_gate=partial(self.cluster.gate, broker),
+        )
 
     def _group(self, group_id: str) -> GroupSnapshot | None:
         broker = self.cluster.coordinator_of(group_id)
