@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.oracle.script import Operation, Script
+from tests.oracle.script import Script
 
 __all__ = ["shrink"]
 
@@ -61,12 +61,35 @@ def _plainer(script: Script, diverges: _Tries) -> Script:
         if diverges(candidate):
             script = candidate
     for number in range(len(script.operations)):
-        for changed in _plainer_operations(script.operations[number]):
-            operations = list(script.operations)
-            operations[number] = changed(operations[number])
-            if operations[number] == script.operations[number]:
-                continue
-            candidate = script.with_operations(operations)
+        script = _plainer_fields(script, number, diverges)
+        script = _shorter_lists(script, number, diverges)
+    return script
+
+
+def _changed(script: Script, number: int, name: str, value: Any) -> Script:
+    operations = list(script.operations)
+    operations[number] = {**operations[number], name: value}
+    return script.with_operations(operations)
+
+
+def _plainer_fields(script: Script, number: int, diverges: _Tries) -> Script:
+    for name, values in _PLAIN.items():
+        for value in values:
+            if script.operations[number].get(name, value) == value:
+                break  # absent, or as plain as it can be
+            candidate = _changed(script, number, name, value)
+            if diverges(candidate):
+                script = candidate
+                break
+    return script
+
+
+def _shorter_lists(script: Script, number: int, diverges: _Tries) -> Script:
+    for name in ("protocols", "assignments", "topics", "members", "groups"):
+        items = script.operations[number].get(name)
+        for index in reversed(range(len(items) if isinstance(items, list) else 0)):
+            rest = script.operations[number][name]
+            candidate = _changed(script, number, name, rest[:index] + rest[index + 1 :])
             if diverges(candidate):
                 script = candidate
     return script
@@ -86,17 +109,4 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "states": ([],),
     "types": ([],),
 }
-
-
-def _plainer_operations(operation: Operation) -> Iterator[Callable[[Operation], Operation]]:
-    for name, values in _PLAIN.items():
-        if name in operation:
-            for value in values:
-                yield lambda op, name=name, value=value: op | {name: value}  # type: ignore[misc]
-    for name in ("protocols", "assignments", "topics", "members", "groups", "partitions"):
-        for index in range(len(operation.get(name) or [])):
-            yield (
-                lambda op, name=name, index=index: (  # type: ignore[misc]
-                    op | {name: op[name][:index] + op[name][index + 1 :]}
-                )
-            )
+"""Field → plain values, the plainest first."""

@@ -1,0 +1,1 @@
+"""Tests of the tests: bugs planted on purpose are found."""
