@@ -62,7 +62,6 @@ PLANTS: tuple[tuple[Plant, str], ...] = (
     (static_members_rebalance, "rolling-restart-static"),
     (static_members_rebalance, "static-restart"),
     (the_poll_timer_never_expires, "slow-consumer"),
-    (the_poll_timer_never_expires, "poison-message"),
 )
 
 
