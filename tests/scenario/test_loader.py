@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema
 import pytest
 
-from groupsim.scenario import ScenarioError, catalogue, load_scenario, parse_scenario
+from groupsim.scenario import Scenario, ScenarioError, catalogue, load_scenario, parse_scenario
 from groupsim.scenario.catalogue import catalogue_names, catalogue_text
 from groupsim.scenario.document import read_document
 from groupsim.scenario.schema import json_schema
@@ -151,3 +153,14 @@ def test_the_catalogue_is_found_by_name() -> None:
         assert title
         assert scenario.lesson
         assert scenario.expect
+
+
+def test_recorded_scenarios_are_the_same_scenarios() -> None:
+    """What a trace's header holds is plain, and reads back as an equal scenario."""
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for name in catalogue_names():
+        scenario = load_scenario(name)
+        plain = json.loads(json.dumps(scenario.to_plain()))
+        assert Scenario.from_plain(plain) == scenario
+        if "never" not in catalogue_text(name):  # plain data writes that as a null
+            assert list(validator.iter_errors(plain)) == []
