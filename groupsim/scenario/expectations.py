@@ -9,44 +9,33 @@ its bound. Memory does not grow with the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from groupsim.metrics import Metrics
 from groupsim.scenario.durations import duration_text
 from groupsim.scenario.expect import CommitCount, CommittedAt, Expectation, RaisedCount
 from groupsim.scenario.model import Scenario
 from groupsim.scenario.selection import select
+from groupsim.scenario.verdicts import (
+    MET,
+    NOT_MET,
+    UNDECIDED,
+    Check,
+    ExpectationResult,
+    Verdict,
+    expectation_text,
+    state_verdict,
+    value_verdict,
+    window_verdict,
+)
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
 
-__all__ = ["MET", "NOT_MET", "UNDECIDED", "ExpectationResult", "Judge", "Verdict", "overall"]
-
-Verdict = Literal["met", "not met", "undecided"]
-MET: Final = "met"
-NOT_MET: Final = "not met"
-UNDECIDED: Final = "undecided"
+__all__ = ["Judge"]
 
 _ENDED: Final = ("exited", "killed", "crashed")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectationResult:
-    """How one expectation of one group came out; ``expectation`` and ``found`` are for people."""
-
-    group: str
-    expectation: str
-    verdict: Verdict
-    found: str
-
-
-def overall(results: Iterable[ExpectationResult]) -> Verdict:
-    """Return the verdict on all: one that is not met decides, then one that is undecided."""
-    verdicts = [result.verdict for result in results]
-    if NOT_MET in verdicts:
-        return NOT_MET
-    return UNDECIDED if UNDECIDED in verdicts else MET
 
 
 @dataclass(slots=True)
@@ -65,22 +54,6 @@ class _View:
     raised: dict[tuple[str, str], int] = field(default_factory=dict)
     commits: dict[tuple[str, str], int] = field(default_factory=dict)
     changes: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Check:
-    """One expectation being watched: the moments it needs, and what they showed."""
-
-    group: str
-    kind: str
-    wanted: Any
-    text: str
-    measure: Callable[[], Any]
-    start_us: int | None
-    end_us: int
-    start: Any = None
-    end: Any = None
-    ended: bool = False
 
 
 class Judge:
@@ -223,7 +196,7 @@ class Judge:
 
     # -- what is measured -----------------------------------------------------------------------
 
-    def _check(self, expectation: Expectation, kind: str) -> _Check:
+    def _check(self, expectation: Expectation, kind: str) -> Check:
         group_id = expectation.group or next(iter(self._scenario.groups))
         wanted = getattr(expectation, kind)
         start_us: int | None = getattr(wanted, "after", None)
@@ -231,11 +204,11 @@ class Judge:
         if kind in ("stable_by", "stable_from"):
             end_us = wanted if kind == "stable_by" else None
             start_us = wanted if kind == "stable_from" else None
-        return _Check(
+        return Check(
             group=group_id,
             kind=kind,
             wanted=wanted,
-            text=_text(kind, wanted),
+            text=expectation_text(kind, wanted),
             measure=self._measure(group_id, kind, wanted),
             start_us=start_us,
             end_us=self._scenario.until if end_us is None else end_us,
@@ -281,20 +254,20 @@ class Judge:
 
     # -- verdicts -------------------------------------------------------------------------------
 
-    def _result(self, check: _Check) -> ExpectationResult:
+    def _result(self, check: Check) -> ExpectationResult:
         if check.kind in ("stable_by", "state"):
-            verdict, found = _state_verdict(check)
+            verdict, found = state_verdict(check)
         elif check.kind == "stable_from":
             verdict, found = self._stable_from(check)
         elif hasattr(check.wanted, "after"):
-            verdict, found = _window_verdict(check)
+            verdict, found = window_verdict(check)
         else:
-            verdict, found = _value_verdict(check)
+            verdict, found = value_verdict(check)
         return ExpectationResult(
             group=check.group, expectation=check.text, verdict=verdict, found=found
         )
 
-    def _stable_from(self, check: _Check) -> tuple[Verdict, str]:
+    def _stable_from(self, check: Check) -> tuple[Verdict, str]:
         if check.start is None:
             return UNDECIDED, "the run ended before"
         state, since_us, _ = check.start
@@ -308,66 +281,5 @@ class Judge:
         return MET, f"Stable since {duration_text(since_us)}"
 
 
-def _state_verdict(check: _Check) -> tuple[Verdict, str]:
-    if not check.ended:
-        return UNDECIDED, "the run ended before"
-    state, since_us, generation = check.end
-    wanted = "Stable" if check.kind == "stable_by" else check.wanted.is_
-    found = f"{state} since {duration_text(since_us)}, generation {generation}"
-    return (MET if state == wanted else NOT_MET), found
-
-
-def _value_verdict(check: _Check) -> tuple[Verdict, str]:
-    if not check.ended:
-        return UNDECIDED, "the run ended before"
-    if check.end is None:
-        return NOT_MET, "nothing"
-    low, high = _bounds(check.wanted)
-    return _within(check.end, low, high), str(check.end)
-
-
-def _window_verdict(check: _Check) -> tuple[Verdict, str]:
-    began = check.start_us is None or check.start is not None
-    now = check.end if check.ended else check.measure()
-    amount = now - (check.start or 0) if began else 0
-    low, high = _bounds(check.wanted)
-    found = _shown(check.kind, amount)
-    if check.ended or (high is not None and amount > high):
-        return _within(amount, low, high), found
-    if high is None and low is not None and amount >= low:
-        return MET, found
-    return UNDECIDED, f"{found} when the run ended"
-
-
-def _within(amount: int, low: int | None, high: int | None) -> Verdict:
-    too_low = low is not None and amount < low
-    return NOT_MET if too_low or (high is not None and amount > high) else MET
-
-
-def _bounds(wanted: Any) -> tuple[int | None, int | None]:
-    exactly = getattr(wanted, "exactly", None)
-    return (wanted.at_least, wanted.at_most) if exactly is None else (exactly, exactly)
-
-
 def _committed(view: _View, wanted: CommittedAt) -> int | None:
     return view.committed.get((wanted.topic, wanted.partition))
-
-
-_TIMES: Final = ("unavailable", "overlap")
-
-
-def _shown(kind: str, amount: int) -> str:
-    return f"{duration_text(amount)} x partition" if kind in _TIMES else str(amount)
-
-
-def _text(kind: str, wanted: Any) -> str:
-    """Return an expectation in words, as it is written in the file."""
-    words = kind.replace("_", " ")
-    if isinstance(wanted, int):
-        return f"{words} {duration_text(wanted)}"
-    plain = wanted.model_dump(mode="json", by_alias=True, exclude_none=True)
-    parts = []
-    for name, value in plain.items():
-        shown = ", ".join(value) if isinstance(value, list) else str(value)
-        parts.append(f"{name.replace('_', ' ')} {shown}")
-    return f"{words} {', '.join(parts)}"

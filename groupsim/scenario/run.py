@@ -10,9 +10,10 @@ from typing import Protocol
 from groupsim.metrics import Metrics, Summary
 from groupsim.runtime import Script, run
 from groupsim.scenario.assembly import build
-from groupsim.scenario.expectations import ExpectationResult, Judge, Verdict, overall
+from groupsim.scenario.expectations import Judge
 from groupsim.scenario.faults import Fault, ScenarioError
 from groupsim.scenario.model import Scenario
+from groupsim.scenario.verdicts import ExpectationResult, Verdict, overall
 from groupsim.trace.writer import TraceWriter
 
 __all__ = ["Observer", "RunResult", "run_scenario"]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from groupsim.scenario import Scenario, parse_scenario
-from groupsim.scenario.expectations import Judge, overall
+from groupsim.scenario.expectations import Judge
+from groupsim.scenario.verdicts import overall
 from groupsim.trace.events import Event
 
 HEAD = """\

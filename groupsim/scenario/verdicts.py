@@ -1,0 +1,126 @@
+"""Verdicts: from what was seen at the moments that matter to met, not met or undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from groupsim.scenario.durations import duration_text
+
+__all__ = [
+    "MET",
+    "NOT_MET",
+    "UNDECIDED",
+    "Check",
+    "ExpectationResult",
+    "Verdict",
+    "expectation_text",
+    "overall",
+    "state_verdict",
+    "value_verdict",
+    "window_verdict",
+]
+
+Verdict = Literal["met", "not met", "undecided"]
+MET: Final = "met"
+NOT_MET: Final = "not met"
+UNDECIDED: Final = "undecided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectationResult:
+    """How one expectation of one group came out; ``expectation`` and ``found`` are for people."""
+
+    group: str
+    expectation: str
+    verdict: Verdict
+    found: str
+
+
+def overall(results: Iterable[ExpectationResult]) -> Verdict:
+    """Return the verdict on all: one that is not met decides, then one that is undecided."""
+    verdicts = [result.verdict for result in results]
+    if NOT_MET in verdicts:
+        return NOT_MET
+    return UNDECIDED if UNDECIDED in verdicts else MET
+
+
+@dataclass(slots=True)
+class Check:
+    """One expectation being watched: the moments it needs, and what they showed."""
+
+    group: str
+    kind: str
+    wanted: Any
+    text: str
+    measure: Callable[[], Any]
+    start_us: int | None
+    end_us: int
+    start: Any = None
+    end: Any = None
+    ended: bool = False
+
+
+def state_verdict(check: Check) -> tuple[Verdict, str]:
+    """Judge a state at one moment; also say what was found."""
+    if not check.ended:
+        return UNDECIDED, "the run ended before"
+    state, since_us, generation = check.end
+    wanted = "Stable" if check.kind == "stable_by" else check.wanted.is_
+    found = f"{state} since {duration_text(since_us)}, generation {generation}"
+    return (MET if state == wanted else NOT_MET), found
+
+
+def value_verdict(check: Check) -> tuple[Verdict, str]:
+    """Judge a number at one moment; also say what was found."""
+    if not check.ended:
+        return UNDECIDED, "the run ended before"
+    if check.end is None:
+        return NOT_MET, "nothing"
+    low, high = _bounds(check.wanted)
+    return _within(check.end, low, high), str(check.end)
+
+
+def window_verdict(check: Check) -> tuple[Verdict, str]:
+    """Judge what came together in a window; also say what was found."""
+    began = check.start_us is None or check.start is not None
+    now = check.end if check.ended else check.measure()
+    amount = now - (check.start or 0) if began else 0
+    low, high = _bounds(check.wanted)
+    found = _shown(check.kind, amount)
+    if check.ended or (high is not None and amount > high):
+        return _within(amount, low, high), found
+    if high is None and low is not None and amount >= low:
+        return MET, found
+    return UNDECIDED, f"{found} when the run ended"
+
+
+def _within(amount: int, low: int | None, high: int | None) -> Verdict:
+    too_low = low is not None and amount < low
+    return NOT_MET if too_low or (high is not None and amount > high) else MET
+
+
+def _bounds(wanted: Any) -> tuple[int | None, int | None]:
+    exactly = getattr(wanted, "exactly", None)
+    return (wanted.at_least, wanted.at_most) if exactly is None else (exactly, exactly)
+
+
+_TIMES: Final = ("unavailable", "overlap")
+
+
+def _shown(kind: str, amount: int) -> str:
+    return f"{duration_text(amount)} x partition" if kind in _TIMES else str(amount)
+
+
+def expectation_text(kind: str, wanted: Any) -> str:
+    """Return an expectation in words, as it is written in the file."""
+    words = kind.replace("_", " ")
+    if isinstance(wanted, int):
+        return f"{words} {duration_text(wanted)}"
+    plain = wanted.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts = []
+    for name, value in plain.items():
+        shown = ", ".join(value) if isinstance(value, list) else str(value)
+        parts.append(f"{name.replace('_', ' ')} {shown}")
+    return f"{words} {', '.join(parts)}"
