@@ -14,7 +14,7 @@ are those of the rule book.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from groupsim.coordinator.access import (
@@ -110,7 +110,7 @@ class GroupCoordinator:
             TypeError: the coordinator does not serve this kind of request.
 
         """
-        if type(request) is HeartbeatRequest and self._refreshes_session(request, now_ms):
+        if type(request) is HeartbeatRequest and self.refreshes_session(request, now_ms):
             return [reply(token, HEARTBEAT_OK)]
         handler = self._handlers.get(type(request))
         if handler is None:
@@ -121,9 +121,13 @@ class GroupCoordinator:
         handler(request, Call(answer, permit, client_id, client_host, started=self.started))
         return self._core.finish()
 
-    def _refreshes_session(self, request: HeartbeatRequest, now_ms: int) -> bool:
-        """The heartbeat of a settled member, by far the most frequent event of any run: nothing
-        is written, nothing waits, and its session moves on. Anything else goes the long way.
+    def refreshes_session(self, request: HeartbeatRequest, now_ms: int) -> bool:
+        """Take in the heartbeat of a settled member, by far the most frequent event of any run:
+        nothing is written, nothing waits, and its session moves on.
+
+        True: that was it, and the answer is ``HEARTBEAT_OK``, without any other effect. False:
+        nothing was done, and the request has to go the long way, through ``handle``. The world may
+        ask here first, or leave it to ``handle``; the outcome is the same.
         """
         core = self._core
         if self._authorizer is not None or not self.started:
@@ -166,12 +170,16 @@ class GroupCoordinator:
                     shard.pipeline.failed(append_id, error)
         return self._core.finish()
 
-    def high_watermark(self, partition: int, offset: int, now_ms: int) -> list[Effect]:
-        """All of the partition's log below ``offset`` is committed, whoever appended it."""
+    def high_watermark(self, offsets: Mapping[int, int], now_ms: int) -> list[Effect]:
+        """Partition → offset below which all of its log is committed, whoever appended it.
+
+        Partitions are told in the order of ``offsets``, and only then is what follows from it done.
+        """
         self._core.outbox.begin(now_ms)
-        shard = self._core.shards.get(partition)
-        if shard is not None and shard.state is ShardState.ACTIVE:
-            shard.pipeline.committed_up_to(offset)
+        for partition, offset in offsets.items():
+            shard = self._core.shards.get(partition)
+            if shard is not None and shard.state is ShardState.ACTIVE:
+                shard.pipeline.committed_up_to(offset)
         return self._core.finish()
 
     def complete_transaction(
@@ -283,6 +291,7 @@ class GroupCoordinator:
         """The component stops and unloads everything; a crash is to drop the object (C-15)."""
         self._core.outbox.begin(now_ms)
         self.started = False
+        self._core.queue.clear()  # the runtime closes its timer first
         for shard in self._core.in_order():
             shard.unload()
         self._core.shards.clear()

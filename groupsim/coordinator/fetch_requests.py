@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from groupsim.coordinator.access import Call, Permit, TopicCatalogue
 from groupsim.coordinator.core import Core
-from groupsim.coordinator.failures import GroupError, operation_error
+from groupsim.coordinator.failures import CoordinatorError, operation_error
 from groupsim.coordinator.offsets.fetch import fetch_offsets, missing_offset
 from groupsim.coordinator.outbox import Answer
 from groupsim.coordinator.pipeline import NOTHING, Result
@@ -107,9 +107,9 @@ class FetchRequests:
         shard = self._core.shard_of(group.group_id)
         try:
             shard.check_active()
-        except GroupError as failure:  # passed on as it is, not mapped by C-10
+            return fetch_offsets(shard.context, shard.offsets, asked, shard.pipeline.last_committed)
+        except CoordinatorError as failure:  # passed on as it is, not mapped by C-10
             return self._failed(group, failure.code, api_version)
-        return fetch_offsets(shard.context, shard.offsets, asked, shard.pipeline.last_committed)
 
     def _fetch_stable(
         self,

@@ -9,7 +9,7 @@ from groupsim.coordinator.access import Call, Permit
 from groupsim.coordinator.classic.group import ClassicGroup
 from groupsim.coordinator.classic.states import GroupState
 from groupsim.coordinator.core import Core
-from groupsim.coordinator.failures import GroupError, operation_error
+from groupsim.coordinator.failures import CoordinatorError, operation_error
 from groupsim.coordinator.java_order import hash_map_order
 from groupsim.coordinator.offsets.cleanup import delete_groups
 from groupsim.coordinator.outbox import Answer
@@ -103,18 +103,23 @@ class GroupRequests:
         ]
         for shard, names in self._by_partition([name for name in group_ids if name is not None]):
             try:
-                shard.check_active()
-            except GroupError as failure:
+                answers += self._described(shard, names, api_version)
+            except CoordinatorError as failure:
                 answers += [
                     DescribedGroup(group_id=name, error_code=failure.code) for name in names
                 ]
-                continue
-            for name in names:
-                group = shard.context.groups.get_at(name, shard.pipeline.last_committed)
-                answers.append(
-                    self._unknown(name, api_version) if group is None else _described(group)
-                )
         return answers
+
+    def _described(self, shard: Shard, names: list[str], api_version: int) -> list[DescribedGroup]:
+        shard.check_active()
+        found = [
+            (name, shard.context.groups.get_at(name, shard.pipeline.last_committed))
+            for name in names
+        ]
+        return [
+            self._unknown(name, api_version) if group is None else _described(group)
+            for name, group in found
+        ]
 
     def _unknown(self, group_id: str, api_version: int) -> DescribedGroup:
         """D-02."""
@@ -145,14 +150,15 @@ class GroupRequests:
         for shard in self._core.in_order():
             try:
                 shard.check_active()
-            except GroupError as failure:
+                groups = shard.context.groups.values(shard.pipeline.last_committed)
+            except CoordinatorError as failure:
                 if failure.code is ErrorCode.NOT_COORDINATOR:
                     continue
                 answer.complete(ListGroupsResponse(error_code=failure.code))
                 return
             listed += [
                 _listed(group, call.api_version)
-                for group in shard.context.groups.values(shard.pipeline.last_committed)
+                for group in groups
                 if (not states or group.state.label.lower() in states)
                 and (not types or _CLASSIC in types)
             ]

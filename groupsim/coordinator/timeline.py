@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
+from groupsim.coordinator.failures import IllegalStateError
 from groupsim.protocol.java import java_string_hash
 
 __all__ = ["LATEST", "SnapshotRegistry", "TimelineMap", "int_hash", "long_hash", "string_hash"]
@@ -123,10 +124,22 @@ class SnapshotRegistry:
         """The snapshot of ``epoch`` and all later ones."""
         return [snapshot for snapshot in self._snapshots if snapshot.epoch >= epoch]
 
+    def at(self, epoch: int) -> list[_Snapshot]:
+        """The same, for reading.
+
+        Raises:
+            IllegalStateError: there is no snapshot of ``epoch``, as after the load of a log of
+                which everything below the high watermark has been compacted away.
+
+        """
+        snapshots = self.from_epoch(epoch)
+        if not snapshots or snapshots[0].epoch != epoch:
+            raise IllegalStateError(f"No in-memory snapshot for epoch {epoch}.")
+        return snapshots
+
     def create(self, epoch: int) -> None:
-        """Remember the state of all maps as that of log offset ``epoch``."""
-        if not self._snapshots or self.latest_epoch != epoch:
-            self._snapshots.append(_Snapshot(epoch))
+        """Remember the state of all maps as that of log offset ``epoch``, later than any other."""
+        self._snapshots.append(_Snapshot(epoch))
 
     def delete_up_to(self, epoch: int) -> None:
         """Forget every snapshot older than ``epoch``; nobody can ask for them again."""
@@ -191,7 +204,7 @@ class TimelineMap(Generic[K, V]):
             return entry.value
         if epoch == LATEST:
             return None
-        for snapshot in self._registry.from_epoch(epoch):
+        for snapshot in self._registry.at(epoch):
             delta = snapshot.deltas.get(self)
             found = None if delta is None else delta.entries.get(key)
             if found is not None:
@@ -242,7 +255,7 @@ class TimelineMap(Generic[K, V]):
         capacity = len(self._table.slots)
         tables = [
             delta
-            for snapshot in self._registry.from_epoch(epoch)
+            for snapshot in self._registry.at(epoch)
             if (delta := snapshot.deltas.get(self)) is not None
         ]
         for slot, chain in enumerate(self._table.slots):

@@ -67,7 +67,9 @@ class TimerQueue:
             self._push(timer)
 
     def cancel(self, timer: Timer) -> None:
-        """Disarm a timer; it must be alive."""
+        """Disarm a timer, if it is armed."""
+        if not timer.alive:
+            return
         timer.alive = False
         self._dead += 1
         if self._dead > _COMPACT_ABOVE and self._dead * 2 > len(self._heap):
@@ -76,6 +78,13 @@ class TimerQueue:
             ]
             heapq.heapify(self._heap)
             self._dead = 0
+
+    def clear(self) -> None:
+        """Disarm all timers."""
+        for _, _, timer in self._heap:
+            timer.alive = False
+        self._heap.clear()
+        self._dead = 0
 
     def next_deadline_ms(self) -> int | None:
         """A lower bound of the next deadline; ``None`` when no timer is armed."""

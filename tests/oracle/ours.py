@@ -131,7 +131,7 @@ class OurWorld(World):
             if isinstance(effect, Append) and not self.holding:
                 log = self._log(effect.partition)
                 batch = next(b for b in log.batches if b.append_id == effect.append_id)
-                self._commit(effect.partition, batch.next_offset)
+                self._commit({effect.partition: batch.next_offset})
 
     def _complete(self, token: int, response: dict[str, Any]) -> None:
         self._completed.append({"token": token, "at": self.now_ms, "response": response})
@@ -172,12 +172,15 @@ class OurWorld(World):
                 return fault[1]
         return None
 
-    def _commit(self, partition: int, offset: int) -> None:
-        log = self._log(partition)
-        offset = min(offset, log.end_offset)
-        if offset > log.high_watermark:
-            log.high_watermark = offset
-            self._carry_out(self._coordinator.high_watermark(partition, offset, self.now_ms))
+    def _commit(self, offsets: dict[int, int]) -> None:
+        moved = {}
+        for partition, offset in offsets.items():
+            log = self._log(partition)
+            reached = min(offset, log.end_offset)
+            if reached > log.high_watermark:
+                log.high_watermark = moved[partition] = reached
+        if moved:
+            self._carry_out(self._coordinator.high_watermark(moved, self.now_ms))
 
     def _do_hold(self, _operation: Operation, _token: int) -> None:
         """``World`` keeps ``holding``."""
@@ -189,8 +192,7 @@ class OurWorld(World):
                 partition, end = position
                 ends[partition] = max(end, ends.get(partition, 0))
         # each high watermark is put in front of the queue, so the last partition is the first
-        for partition in sorted(ends, reverse=True):
-            self._commit(partition, ends[partition])
+        self._commit({partition: ends[partition] for partition in sorted(ends, reverse=True)})
 
     def _do_fail_next_append(self, operation: Operation, _token: int) -> None:
         self._append_faults.append((operation["partition"], operation["error"]))

@@ -8,6 +8,7 @@ from typing import Any
 from groupsim.coordinator import GroupCoordinator
 from groupsim.coordinator.classic.group import ClassicGroup
 from groupsim.coordinator.classic.member import ClassicMember
+from groupsim.coordinator.failures import IllegalStateError
 from groupsim.coordinator.offsets.store import CommittedOffset, OffsetStore
 from groupsim.coordinator.pipeline import Pipeline
 from groupsim.coordinator.shard import Shard
@@ -44,10 +45,9 @@ def _partition(shard: Shard, log: PartitionLog | None) -> dict[str, Any]:
         "high_watermark": log.high_watermark if log else 0,
     }
     if active:
-        committed = pipeline.last_committed
         groups = shard.context.groups
         plain["groups"] = [
-            _group(groups.get(group_id), groups.get_at(group_id, committed) is not None)
+            _group(groups.get(group_id), _is_committed(shard, group_id))
             for group_id in groups.keys()  # noqa: SIM118 - a TimelineMap is no dict
         ]
         plain["offsets"] = [_offset(*one) for one in _flat(shard.offsets.committed.by_group)]
@@ -60,7 +60,16 @@ def _partition(shard: Shard, log: PartitionLog | None) -> dict[str, Any]:
     return plain
 
 
-def _group(group: ClassicGroup | None, committed: bool) -> dict[str, Any]:
+def _is_committed(shard: Shard, group_id: str) -> bool | None:
+    """None where reading fails, since there is no snapshot of the committed offset."""
+    try:
+        committed = shard.context.groups.get_at(group_id, shard.pipeline.last_committed)
+    except IllegalStateError:
+        return None
+    return committed is not None
+
+
+def _group(group: ClassicGroup | None, committed: bool | None) -> dict[str, Any]:
     assert group is not None
     topics = group.subscribed_topics
     return {

@@ -269,9 +269,12 @@ def _answer_joins(context: Context, group: ClassicGroup) -> None:
     generation_id, leader_id = group.generation_id, group.leader_id
     protocol_type, protocol_name = group.protocol_type, group.protocol_name
     for member in members:
+        member_id = member.member_id
+        # first, since it throws when a member cannot follow the vote (twice the same name, J-15):
+        # Kafka then leaves the group as it is at that point
+        joined = group.joined_members() if member_id == leader_id else ()
         answer = group.unpark_join(member)
         if answer is not None:
-            member_id = member.member_id
             join_answer(
                 answer,
                 generation_id=generation_id,
@@ -279,7 +282,7 @@ def _answer_joins(context: Context, group: ClassicGroup) -> None:
                 protocol_name=protocol_name,
                 leader=leader_id,
                 member_id=member_id,
-                members=group.joined_members() if member_id == leader_id else (),
+                members=joined,
             )
         reschedule_heartbeat(context, group, member)
         member.is_new = False

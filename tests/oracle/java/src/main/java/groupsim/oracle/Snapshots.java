@@ -57,10 +57,19 @@ final class Snapshots {
             node.put("group_id", groupId).put("type", group.type().toString());
             node.put("state", group.stateAsString());
             // Whether read operations (Describe, List, plain OffsetFetch) can see it.
-            node.put("committed", manager.maybeGroup(groupId, committed) != null);
+            node.put("committed", committed(manager, groupId, committed));
             if (group instanceof ClassicGroup classic) {
                 classicGroup(node, classic);
             }
+        }
+    }
+
+    /** Null where Kafka itself fails: it may have no snapshot of the committed offset. */
+    private static Boolean committed(GroupMetadataManager manager, String groupId, long offset) {
+        try {
+            return manager.maybeGroup(groupId, offset) != null;
+        } catch (RuntimeException noSnapshot) {
+            return null;
         }
     }
 
