@@ -29,7 +29,7 @@ from groupsim_clients.timing import (
     WaitKind,
 )
 
-__all__ = ["BOOTSTRAP", "COORDINATOR", "Lost", "NetworkClient", "PendingRequest", "sent_request"]
+__all__ = ["BOOTSTRAP", "COORDINATOR", "Lost", "NetworkClient", "PendingRequest"]
 
 BOOTSTRAP = "bootstrap"
 COORDINATOR = "coordinator"
@@ -87,26 +87,6 @@ class PendingRequest:
         self.timeout_ms = timeout_ms
         self.on_response, self.on_failure = handlers
         self.sent_ms = -1
-
-
-_new_request = object.__new__
-
-
-def sent_request(
-    key: Key,
-    request: Request,
-    now_ms: int,
-    timeout_ms: int,
-    handlers: tuple[Handler, Callable[[JavaError], None]],
-) -> PendingRequest:
-    """A ``PendingRequest`` made and sent now: what its constructor does, for every heartbeat."""
-    made = _new_request(PendingRequest)
-    made.key = key
-    made.request = request
-    made.created_ms = made.sent_ms = now_ms
-    made.timeout_ms = timeout_ms
-    made.on_response, made.on_failure = handlers
-    return made
 
 
 class NetworkClient:

@@ -21,6 +21,7 @@ from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.consumer import Consumer
 from groupsim_clients.consumer_coordinator import ConsumerCoordinator
 from groupsim_clients.errors import JavaError
+from groupsim_clients.heartbeat import HeartbeatHandler
 from groupsim_clients.machine import (
     ClientEffect,
     ClientEnvironment,
@@ -29,7 +30,7 @@ from groupsim_clients.machine import (
     Order,
     send,
 )
-from groupsim_clients.network_client import COORDINATOR, Lost, sent_request
+from groupsim_clients.network_client import COORDINATOR, Lost, PendingRequest
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
 from groupsim_clients.work import Work
 
@@ -58,6 +59,7 @@ class ConsumerProcess:
         self._behaviour = behaviour
         self._assignors = assignors
         self._work = work
+        self._request_timeout_ms = config.request_timeout_ms
         self._heartbeat_version = dict(behaviour.api_versions)[ApiKey.HEARTBEAT]
         self._consumer: Consumer | None = None
         self._application: Application | None = None
@@ -66,6 +68,8 @@ class ConsumerProcess:
         self._next_wake_ms: int | None = None
         self._steady: ConsumerCoordinator | None = None
         self._steady_key = (-1, COORDINATOR)
+        self._steady_handler: HeartbeatHandler
+        self._sent: dict[int, int] = {}  # heartbeats of the hot path in flight, and when they left
         self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
         self._calm_until_ms = -1  # the same when nothing is in flight
 
@@ -96,12 +100,15 @@ class ConsumerProcess:
         ):
             steady = self._steady
             assert steady is not None
+            sent = self._sent
             in_flight = steady.client.in_flight
-            if in_flight.pop(correlation_id, None) is not None:
+            if sent.pop(correlation_id, -1) >= 0 or (
+                in_flight.pop(correlation_id, None) is not None
+            ):
                 heartbeat = steady.heartbeat
                 heartbeat.session_deadline_ms = now_ms + heartbeat.session_timeout_ms
                 heartbeat.attempts = 0
-                if not in_flight:
+                if not sent and not in_flight:
                     self._slow_at_ms = self._calm_until_ms
             return []
         if self._thread is None:
@@ -177,26 +184,48 @@ class ConsumerProcess:
         if now_ms < heartbeat.heartbeat_deadline_ms:
             return []
         self._ctx.now_ms = now_ms
-        handler = coordinator.heartbeat_handler()
         client = coordinator.client
-        timeout_ms = self._config.request_timeout_ms
-        key = self._steady_key
         client.correlation_id = correlation_id = client.correlation_id + 1
-        client.in_flight[correlation_id] = sent_request(
-            key, handler.request, now_ms, timeout_ms, handler.handlers
-        )
+        self._sent[correlation_id] = now_ms
         heartbeat.heartbeat_deadline_ms = wake_ms = now_ms + heartbeat.interval_ms
         # min() three times would cost as much as the rest of this method
-        expires_ms = now_ms + timeout_ms + 1
+        expires_ms = now_ms + self._request_timeout_ms + 1
         if expires_ms < self._slow_at_ms:  # noqa: PLR1730
             self._slow_at_ms = expires_ms
-        wake_ms = min(wake_ms, self._slow_at_ms)
-        wake_ms = min(wake_ms, heartbeat.session_deadline_ms)
+        if self._slow_at_ms < wake_ms:  # noqa: PLR1730
+            wake_ms = self._slow_at_ms
+        if heartbeat.session_deadline_ms < wake_ms:  # noqa: PLR1730
+            wake_ms = heartbeat.session_deadline_ms
         self._next_wake_ms = wake_ms
         thread = coordinator.heartbeat_thread
         assert thread is not None
         thread.turn_taken(now_ms)
-        return [send(correlation_id, key[0], COORDINATOR, self._heartbeat_version, handler.request)]
+        return [
+            send(
+                correlation_id,
+                self._steady_key[0],
+                COORDINATOR,
+                self._heartbeat_version,
+                self._steady_handler.request,
+            )
+        ]
+
+    def _file_heartbeats(self) -> None:
+        """What the hot path sent becomes known to the network client, before anything else is."""
+        assert self._steady is not None
+        in_flight = self._steady.client.in_flight
+        handler = self._steady_handler
+        for correlation_id, sent_ms in self._sent.items():
+            pending = PendingRequest(
+                self._steady_key,
+                handler.request,
+                sent_ms,
+                self._request_timeout_ms,
+                handler.handlers,
+            )
+            pending.sent_ms = sent_ms
+            in_flight[correlation_id] = pending
+        self._sent.clear()
 
     # -- the general way -----------------------------------------------------------------------
 
@@ -205,6 +234,8 @@ class ConsumerProcess:
         assert now_ms >= ctx.now_ms, f"time went back from {ctx.now_ms} to {now_ms}"
         ctx.now_ms = now_ms
         ctx.effects = []
+        if self._sent:
+            self._file_heartbeats()
 
     def _pump(self) -> list[ClientEffect]:
         """Run both threads until they wait."""
@@ -271,5 +302,6 @@ class ConsumerProcess:
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator
             self._steady_key = coordinator.key
+            self._steady_handler = coordinator.heartbeat_handler()
             self._slow_at_ms = app_ms
             self._calm_until_ms = min(wait.deadline_ms, client.next_deadline_ms(in_flight=False))

@@ -17,9 +17,11 @@ from groupsim.coordinator.effects import (
     TimerCancelled,
     TimerFired,
 )
+from groupsim.coordinator.membership_requests import HEARTBEAT_OK
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import (
     FindCoordinatorRequest,
+    HeartbeatRequest,
     MetadataRequest,
     Request,
     Response,
@@ -83,7 +85,10 @@ class Broker:
         "_armed_us",
         "_cluster",
         "_on_deadline",
+        "_kernel",
+        "_refreshes",
         "_timers",
+        "_trace",
         "_waiting",
         "asking",
         "connections",
@@ -100,6 +105,8 @@ class Broker:
 
     def __init__(self, world: World, node_id: int, cluster: Cluster) -> None:
         self.world = world
+        self._kernel = world.kernel
+        self._trace = world.trace
         self.node_id = node_id
         self.name = f"b-{node_id}"
         self.host = self.name
@@ -113,6 +120,7 @@ class Broker:
         self._cluster = cluster
         self._waiting: dict[int, tuple[Connection, int, int]] = {}
         self._armed_us = _NEVER
+        self._refreshes: Callable[[HeartbeatRequest, int], bool] | None = None
         self._timers: dict[tuple[str, str], int] = {}
         self._on_deadline = self._deadline
 
@@ -126,6 +134,8 @@ class Broker:
         self.up = self.reachable = True
         self.incarnation += 1
         self.coordinator = coordinator
+        # a coordinator may offer a short way for steady heartbeats; ours does
+        self._refreshes = getattr(coordinator, "refreshes_session", None)
 
     def stop(self, reason: str) -> None:
         """The process is gone: its connections break, its memory is lost."""
@@ -140,18 +150,22 @@ class Broker:
     def serve(self, connection: Connection, arrived: Arrived) -> None:
         """Handle the next request of a connection."""
         correlation_id, api_version, request, sent = arrived
-        world = self.world
-        now_us = world.kernel.now_us
-        if world.trace is not None:
-            world.cause = world.trace.deliver(now_us, sent, sent)
+        now_us = self._kernel.now_us
+        if self._trace is not None:
+            self.world.cause = self._trace.deliver(now_us, sent, sent)
         self.requests = token = self.requests + 1
-        coordinator = self.coordinator
-        assert coordinator is not None, f"{self.name} serves a request while it is down"
         kind = type(request)
+        if kind is HeartbeatRequest:
+            refreshes = self._refreshes
+            if refreshes is not None and refreshes(request, now_us // 1000):  # type: ignore[arg-type]
+                connection.reply(correlation_id, api_version, HEARTBEAT_OK)
+                return
         if kind is FindCoordinatorRequest or kind is MetadataRequest:
             answer = self._cluster.answer(request, api_version)
             connection.reply(correlation_id, api_version, answer)
             return
+        coordinator = self.coordinator
+        assert coordinator is not None, f"{self.name} serves a request while it is down"
         client = connection.client
         self.asking = client
         effects = coordinator.handle(
@@ -162,13 +176,6 @@ class Broker:
             client_host=client.host,
             now_ms=now_us // 1000,
         )
-        if len(effects) == 1:
-            effect = effects[0]
-            if type(effect) is Reply and effect.token == token:
-                # the short way of every steady heartbeat: an answer and nothing else, so that no
-                # deadline came nearer either (arming a timer makes a note)
-                connection.reply(correlation_id, api_version, effect.response)
-                return
         connection.busy = True
         self._waiting[token] = (connection, correlation_id, api_version)
         self._carry_out(effects)

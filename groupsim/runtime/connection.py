@@ -160,14 +160,12 @@ class Connection:
                 now_us, self._world.cause, correlation_id, request, api_version
             )
         up = self._up
-        link = up.link
-        if link.special:
+        delay_us = up.link.quick_us
+        if delay_us < 0:
             if not self._dropped(up, type(request), sent):
                 up.send(self._on_request, (correlation_id, api_version, request, sent))
             return
-        # Lane.send, written out: this and reply() carry every message
-        delay_us = link.fixed_us
-        time_us = now_us + (delay_us if delay_us >= 0 else link.delay_us())
+        time_us = now_us + delay_us  # Lane.send, written out: this and reply() carry all messages
         if time_us < up.last_us:  # noqa: PLR1730 - max() would cost a call
             time_us = up.last_us
         up.last_us = time_us
@@ -262,13 +260,12 @@ class Connection:
                     now_us, self._world.cause, correlation_id, response, api_version
                 )
             down = self._down
-            link = down.link
-            if link.special:
+            delay_us = down.link.quick_us
+            if delay_us < 0:
                 if not self._dropped(down, type(response), sent):
                     down.send(self._on_response, (correlation_id, response, sent))
             else:
-                delay_us = link.fixed_us
-                time_us = now_us + (delay_us if delay_us >= 0 else link.delay_us())
+                time_us = now_us + delay_us
                 if time_us < down.last_us:  # noqa: PLR1730
                     time_us = down.last_us
                 down.last_us = time_us

@@ -132,17 +132,26 @@ class Kernel:
         it) and after ``budget`` actions. ``now_us`` stays at the last action's time.
         """
         heap = self.heap
-        left = budget
+        done = 0
         try:
-            while heap and left and heap[0][0] <= limit_us:
-                self.now_us, _, action, argument = heappop(heap)
-                left -= 1
+            for done in range(1, budget + 1):
+                try:
+                    entry = heappop(heap)
+                except IndexError:
+                    done -= 1  # noqa: PLW2901
+                    break
+                time_us, _, action, argument = entry
+                if time_us > limit_us:  # cheaper once than a look at heap[0] for every action
+                    heappush(heap, entry)
+                    done -= 1  # noqa: PLW2901
+                    break
+                self.now_us = time_us
                 action(argument)
                 if self.woken:
                     break
         finally:
-            self.executed += budget - left
-        return budget - left
+            self.executed += done
+        return done
 
     def step(self) -> bool:
         """Run the next action, whenever it is due; False when there is none."""

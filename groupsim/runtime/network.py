@@ -96,7 +96,7 @@ class Link:
         "fixed_us",
         "lanes",
         "latency",
-        "special",
+        "quick_us",
     )
 
     def __init__(self, client: str, broker: int, direction: Direction, stream: Stream) -> None:
@@ -105,7 +105,7 @@ class Link:
         self.direction = direction
         self.cut = False
         self.drops: tuple[DropRule, ...] = ()
-        self.special = False  # whether a message has to look at ``cut`` and ``drops``
+        self.quick_us = 0  # the latency when it is fixed and nothing is wrong, else −1
         self.lanes: dict[Lane, None] = {}
         self._stream = stream
         self._number = 0
@@ -115,6 +115,11 @@ class Link:
         """Change the latency of the messages to come."""
         self.latency = latency
         self.fixed_us = latency.us if isinstance(latency, Fixed) else -1
+        self.mark()
+
+    def mark(self) -> None:
+        """Something about the link has changed: find out whether messages may take the short way."""
+        self.quick_us = -1 if self.cut or self.drops else self.fixed_us
 
     def delay_us(self) -> int:
         """Return the latency of the next message."""
@@ -226,7 +231,7 @@ class Network:
         self._cuts.append(_CutRule(selector, cut=True))
         for link in self._fitting(selector):
             link.cut = True
-            _mark(link)
+            link.mark()
         return event
 
     def heal(self, selector: Selector) -> int:
@@ -239,7 +244,7 @@ class Network:
         for link in self._fitting(selector):
             if link.cut:
                 link.cut = False
-                _mark(link)
+                link.mark()
                 for lane in tuple(link.lanes):
                     lane.release()
         return event
@@ -272,7 +277,7 @@ class Network:
         for pair in self._links.values():
             for link in pair:
                 link.drops = tuple(r for r in self._drops if _fits(r.selector, link))
-                _mark(link)
+                link.mark()
 
     def _fitting(self, selector: Selector) -> list[Link]:
         return [link for pair in self._links.values() for link in pair if _fits(selector, link)]
@@ -291,7 +296,7 @@ class Network:
             if _fits(cut.selector, link):
                 link.cut = cut.cut
         link.drops = tuple(r for r in self._drops if _fits(r.selector, link))
-        _mark(link)
+        link.mark()
         return link
 
 
@@ -299,10 +304,7 @@ def _fits(selector: Selector, link: Link) -> bool:
     return selector.fits(link.client, link.broker, link.direction)
 
 
-def _mark(link: Link) -> None:
-    link.special = link.cut or bool(link.drops)
-
-
 _BLACK = Link("", 0, Direction.BOTH, Streams(0).stream(""))
 """What a swallowed lane is attached to: looks cut, leads nowhere."""
-_BLACK.cut = _BLACK.special = True
+_BLACK.cut = True
+_BLACK.mark()

@@ -385,8 +385,14 @@ class ClientProcess:
         self._armed_us = _NEVER
         self.world.cause = self._wake_cause
         effects = machine.wake(wake_us // 1000 if self._plain else self.clock.read_ms(wake_us))
-        if effects:
-            self._carry_out(effects)
+        if len(effects) == 1 and type(effects[0]) is Send:  # _carry_out, for a steady heartbeat
+            send = effects[0]
+            connection = self._connections.get((send.node_id, send.channel))
+            if connection is not None:
+                connection.request(send.correlation_id, send.api_version, send.request)
+                self._rearm()
+                return
+        self._carry_out(effects)
         self._rearm()
 
     def _call_wake(self, cause: int) -> None:
