@@ -84,8 +84,8 @@ class Broker:
     __slots__ = (
         "_armed_us",
         "_cluster",
-        "_on_deadline",
         "_kernel",
+        "_on_deadline",
         "_refreshes",
         "_timers",
         "_trace",
