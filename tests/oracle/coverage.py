@@ -82,6 +82,7 @@ ACTIONS = (
     "append: committed late",
     "unload",
     "load",
+    "restart",
 )
 """What can happen to a group."""
 
@@ -91,7 +92,7 @@ _ROLES_OF_MEMBERS = ("leader", "follower", "member", "wrong generation", "unknow
 def impossible(state: str, action: str) -> bool:
     """Cells that cannot be, because the state excludes what the action needs."""
     kind, _, role = action.partition(": ")
-    if kind == "load":
+    if kind in ("load", "restart"):
         return False
     if kind == "unload":
         return state == "not here"
@@ -181,6 +182,9 @@ def cells_of(world: World, operation: Operation) -> Iterator[Cell]:
     elif kind == "end_txn":
         outcome = "commit" if operation["committed"] else "abort"
         yield state_of(world, operation["group"]), f"end_txn: {outcome}"
+    elif kind == "restart":
+        for partition in operation["load"]:
+            yield from _in_partition(world, partition, kind)
     elif kind in ("load", "unload"):
         yield from _in_partition(world, operation["partition"], kind)
     elif kind in ("list", "topics_deleted"):

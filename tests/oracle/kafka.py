@@ -27,8 +27,7 @@ class KafkaWorld(World):
         oracle.reset(
             seed=script.seed,
             time_ms=START_MS,
-            # the driver's own default is 0, Kafka's is -1
-            config={"group.coordinator.append.linger.ms": -1, **script.config},
+            config=self.config,
             topics=START,
             load=script.partitions,
         )

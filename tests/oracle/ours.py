@@ -41,17 +41,21 @@ class OurWorld(World):
         self._append_faults: deque[tuple[int | None, str]] = deque()
         self._verification_faults: deque[str] = deque()
         self._waiting_loads: deque[tuple[int, int]] = deque()  # partition, epoch
+        self._coordinator = self._start()
+        self._settle()
+        self.snapshot = snapshot(self._coordinator, self._logs)
+
+    def _start(self) -> GroupCoordinator:
         self._coordinator = GroupCoordinator(
-            config=CoordinatorConfig.from_kafka(script.config),
+            config=CoordinatorConfig.from_kafka(self.config),
             member_uuid=self._next_uuid,
             topics=self.topics,
             transactions=self._verify,
             log_gate=self._gate,
         )
-        for partition in self._epochs:
+        for partition in self._led():
             self._load(partition, 0)
-        self._settle()
-        self.snapshot = snapshot(self._coordinator, self._logs)
+        return self._coordinator
 
     def _next_uuid(self) -> str:
         self._ids += 1
@@ -130,7 +134,7 @@ class OurWorld(World):
         for effect in effects:
             if isinstance(effect, Append) and not self.holding:
                 log = self._log(effect.partition)
-                batch = next(b for b in log.batches if b.append_id == effect.append_id)
+                batch = next(b for b in reversed(log.batches) if b.append_id == effect.append_id)
                 self._commit({effect.partition: batch.next_offset})
 
     def _complete(self, token: int, response: dict[str, Any]) -> None:
@@ -254,6 +258,11 @@ class OurWorld(World):
 
     def _do_shutdown(self, _operation: Operation, _token: int) -> None:
         self._carry_out(self._coordinator.stop(self.now_ms))
+
+    def _do_restart(self, _operation: Operation, _token: int) -> None:
+        for faults in (self._waiting_loads, self._append_faults, self._verification_faults):
+            faults.clear()
+        self._start()
 
     def _do_topics(self, _operation: Operation, _token: int) -> None:
         """``World`` keeps the topics; new ones do not concern the coordinator."""

@@ -12,7 +12,7 @@ meaningful when operations are taken out of it:
 ``"@c3+1"``  that generation and 1 more; ``"@c3-1"`` one less
 ===========  ==========================================================================
 
-Epochs of ``load`` and ``unload`` count from the partition's last one (``1``: one more; null: no
+``restart`` is a crash of the broker; its ``config`` changes the one before. Epochs of ``load`` and ``unload`` count from the partition's last one (``1``: one more; null: no
 epoch); ``commit_appends`` commits the ``count`` oldest uncommitted batches, or all (null). An
 operation that makes no sense where it stands (deleting a topic that is gone, say, after another
 operation was taken out) does nothing. Everything else is meant literally. The number of an
@@ -74,6 +74,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "topics": ("topics",),
     "topics_deleted": ("topics",),
     "shutdown": (),
+    "restart": ("config",),
 }  # fmt: skip
 """Kind of operation → its fields."""
 

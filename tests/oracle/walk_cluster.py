@@ -62,7 +62,7 @@ class ClusterMoves(Walk):
             second.versions["join"], second.instance = 9, None
         self.plot = [first.join(""), second.join("")]
         if self._chance(50):
-            delay = self.world.script.config["group.initial.rebalance.delay.ms"]
+            delay = self.world.config["group.initial.rebalance.delay.ms"]
             self.plot.append({"op": "advance", "ms": delay})
         return {"op": "fail_next_append", "partition": partition, "error": self.rng.choice(ERRORS)}
 
@@ -85,6 +85,19 @@ class ClusterMoves(Walk):
             }
         return {"op": "compact", "partition": self._partition()}
 
+    def _new_config(self) -> dict[str, int]:
+        """What changes while the broker is down; a smaller group.max.size above all (C-22)."""
+        config = {}
+        if self._chance(50):
+            config["group.max.size"] = self.rng.choice((1, 1, 2, 100))
+        if self._chance(20):
+            config["group.initial.rebalance.delay.ms"] = self.rng.choice((0, 500, 3000))
+        if self._chance(20):
+            config["group.coordinator.append.linger.ms"] = self.rng.choice((-1, 0, 5))
+        if self._chance(10):
+            config["offsets.retention.check.interval.ms"] = 1000
+        return config
+
     def _failover(self, group: str | None = None) -> Operation | None:
         partition = self.world.partition_of(group) if group else self._partition()
         status = self.world.status(partition)
@@ -92,6 +105,8 @@ class ClusterMoves(Walk):
             return {"op": "finish_load", "partition": partition, "error": None}
         if self.rng.randrange(300) == 0:
             return {"op": "shutdown"}
+        if self._chance(6 if self.world.started else 30):
+            return {"op": "restart", "config": self._new_config()}
         if status == "LOADING":
             if self._chance(10):
                 return {

@@ -37,6 +37,8 @@ class World(ABC):
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        # the driver's own default is 0, Kafka's is -1
+        self.config = {"group.coordinator.append.linger.ms": -1, **script.config}
         self.memory = Memory()
         self.topics = Topics()
         self.partitions: int = script.config.get("offsets.topic.num.partitions", 50)
@@ -46,8 +48,7 @@ class World(ABC):
         self.operations: list[Operation] = []
         self.results: list[Result] = []
         self.snapshot: dict[str, Any] = {"partitions": [], "timers": []}
-        led = range(self.partitions) if script.partitions is None else script.partitions
-        self._epochs = dict.fromkeys(led, 0)
+        self._epochs = dict.fromkeys(self._led(), 0)
         self._uncommitted: list[tuple[int, int]] = []  # id, partition
         self._held_loads: Counter[int] = Counter()
         self.started = True
@@ -146,12 +147,27 @@ class World(ABC):
                 return None
             for name in operation["topics"]:
                 self.topics.remove(name)
+        elif kind == "restart":
+            return self._restart(operation["config"])
         elif kind == "shutdown":
             if not self.started:
                 return None
             self.started = False
             self._held_loads.clear()
         return resolved
+
+    def _led(self) -> list[int]:
+        led = self.script.partitions
+        return list(range(self.partitions) if led is None else led)
+
+    def _restart(self, config: dict[str, int]) -> Operation:
+        """The broker crashes and comes back, leading what it led at first."""
+        self.config |= config
+        self.holding_loads = False
+        self.started = True
+        self._held_loads.clear()
+        self._epochs = dict.fromkeys(self._led(), 0)
+        return {"op": "restart", "config": dict(self.config), "load": self._led()}
 
     def _resolve_epoch(self, operation: Operation) -> Operation | None:
         if not self.started:
