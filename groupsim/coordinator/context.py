@@ -11,7 +11,7 @@ from groupsim.coordinator.effects import TimerArmed, TimerCancelled
 from groupsim.coordinator.outbox import Outbox
 from groupsim.coordinator.pipeline import Result
 from groupsim.coordinator.timeline import SnapshotRegistry, TimelineMap, string_hash
-from groupsim.coordinator.timers import Timer, TimerQueue
+from groupsim.coordinator.timers import QUIET_KINDS, Timer, TimerQueue
 
 __all__ = ["Context", "heartbeat_key", "join_key", "sync_key"]
 
@@ -90,7 +90,8 @@ class Context:
         timer.owner = owner
         self.timers[key] = timer
         self.queue.add(timer, deadline_ms)
-        effects.append(TimerArmed(timer=kind, key=key, deadline_ms=deadline_ms))
+        if kind not in QUIET_KINDS:
+            effects.append(TimerArmed(timer=kind, key=key, deadline_ms=deadline_ms))
         return timer
 
     def _fire(self, timer: Timer, operation: Callable[[], Result], retry_ms: int) -> None:
@@ -102,7 +103,8 @@ class Context:
         timer = self.timers.pop(key, None)
         if timer is not None:
             self.queue.cancel(timer)
-            self.outbox.effects.append(TimerCancelled(timer=timer.kind, key=key))
+            if timer.kind not in QUIET_KINDS:
+                self.outbox.effects.append(TimerCancelled(timer=timer.kind, key=key))
 
     def cancel_all_timers(self) -> None:
         """C-13: the partition goes away."""

@@ -19,7 +19,7 @@ from groupsim.coordinator.java_order import ConcurrentOrder
 from groupsim.coordinator.outbox import Outbox
 from groupsim.coordinator.pipeline import Pipeline
 from groupsim.coordinator.shard import Shard
-from groupsim.coordinator.timers import Timer, TimerQueue
+from groupsim.coordinator.timers import QUIET_KINDS, Timer, TimerQueue
 from groupsim.protocol.java import java_string_hash
 
 __all__ = ["Core", "partition_for"]
@@ -141,7 +141,8 @@ class Core:
             timer: Timer | None = first
             while timer is not None and timer.sequence <= armed and not self.outbox.appended:
                 queue.take(timer)
-                self.outbox.effects.append(TimerFired(timer=timer.kind, key=timer.key))
+                if timer.kind not in QUIET_KINDS:
+                    self.outbox.effects.append(TimerFired(timer=timer.kind, key=timer.key))
                 timer.action()
                 timer = queue.first_due(instant)
             self.finish()

@@ -114,7 +114,8 @@ class RebalanceCompleted(Note):
 @note
 class TimerArmed(Note):
     """A broker timer was armed. ``timer`` is one of session, new-member, pending-member, join,
-    initial-join, pending-sync, expiration, gauge; only fired are noted write-timeout and linger.
+    initial-join, pending-sync. Write limits (write-timeout), lingers and expiration runs that
+    removed something are noted only when they fire, the gauge (T-9) never.
     Extensions of a session by heartbeats and commits make no note: their deadline follows from
     the accepted request.
     """

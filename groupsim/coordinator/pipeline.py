@@ -254,12 +254,9 @@ class Pipeline:
             CoordinatorError: the log refuses it; who waited for the batch has been told.
 
         """
-        batch = self._batch
+        batch = self._take_batch()
         if batch is None:
             return
-        self._batch = None
-        if batch.linger is not None:
-            self._timers.cancel(batch.linger)
         append_id = self._next_append_id()
         append = Append(
             append_id=append_id, partition=self._partition, records=tuple(batch.records)
@@ -278,12 +275,16 @@ class Pipeline:
         self._outbox.appended = True
         self._outbox.effects.append(append)
 
+    def _take_batch(self) -> _Batch | None:
+        batch, self._batch = self._batch, None
+        if batch is not None and batch.linger is not None:
+            self._timers.cancel(batch.linger)
+        return batch
+
     def committed(self, append_id: int) -> None:
-        """The high watermark has passed this append, hence all before it."""
-        for entry in self._in_flight:
-            if entry.append_id == append_id:
-                self.committed_up_to(entry.end_offset)
-                return
+        """The high watermark has passed this append, one of ``pending_appends``."""
+        ends = {entry.append_id: entry.end_offset for entry in self._in_flight}
+        self.committed_up_to(ends[append_id])
 
     def committed_up_to(self, offset: int) -> None:
         """The high watermark has moved to ``offset``."""
@@ -299,16 +300,14 @@ class Pipeline:
                 event.complete(ErrorCode.NONE)
 
     def failed(self, append_id: int, error: ErrorCode) -> None:
-        """The log refused this append: it and what was built on it is taken back (C-11)."""
-        if append_id not in self.pending_appends:
-            return
+        """The log refused this append, one of ``pending_appends``: it and what was built on it is
+        taken back (C-11).
+        """
         lost: list[_InFlight] = []
         while self._in_flight and self._in_flight[-1].append_id >= append_id:
             lost.insert(0, self._in_flight.pop())
-        if self._batch is not None:
-            batch, self._batch = self._batch, None
-            if batch.linger is not None:
-                self._timers.cancel(batch.linger)
+        batch = self._take_batch()
+        if batch is not None:
             lost.append(_InFlight(0, batch.base_offset, batch.next_offset, batch.events))
         self._revert(lost[0].base_offset)
         for entry in lost:
@@ -325,10 +324,8 @@ class Pipeline:
         for entry in in_flight:
             for event in entry.events:
                 event.complete(error)
-        batch, self._batch = self._batch, None
+        batch = self._take_batch()
         if batch is not None:
-            if batch.linger is not None:
-                self._timers.cancel(batch.linger)
             self._revert(batch.base_offset)
             for event in batch.events:
                 event.complete(error)

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from groupsim.coordinator.failures import IllegalStateError
 from groupsim.protocol.messages import message
 
 if TYPE_CHECKING:
@@ -127,10 +126,6 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Recor
     """A group as it is now, with these assignments (C-09)."""
     members = []
     for member in group.members.values():
-        if group.protocol_name is None:
-            raise IllegalStateError(
-                "Attempted to write non-empty group metadata with no defined protocol."
-            )
         subscription = member.metadata(group.protocol_name)
         members.append(
             MemberMetadata(

@@ -14,6 +14,7 @@ from groupsim.coordinator.access import LogGate
 from groupsim.coordinator.classic.replay import announce_loaded, replay_group, unload_groups
 from groupsim.coordinator.config import CoordinatorConfig
 from groupsim.coordinator.context import Context
+from groupsim.coordinator.effects import TimerFired
 from groupsim.coordinator.failures import CoordinatorError, GroupError
 from groupsim.coordinator.offsets.cleanup import clean_up
 from groupsim.coordinator.offsets.store import OffsetStore
@@ -191,14 +192,10 @@ class Shard:
 
     def finish_load(self, batches: Sequence[LogBatch], high_watermark: int) -> None:
         """C-16 to C-20: replay the log, what is not committed too, and serve."""
-        try:
-            for batch in batches:
-                for offset, record in batch.records:
-                    self._replay(offset, record)
-                self.pipeline.loaded(batch.next_offset, high_watermark)
-        except CoordinatorError:
-            self.fail_load()
-            return
+        for batch in batches:
+            for offset, record in batch.records:
+                self._replay(offset, record)
+            self.pipeline.loaded(batch.next_offset, high_watermark)
         self.pipeline.serve()
         self.state = ShardState.ACTIVE
         announce_loaded(self.context)
@@ -241,6 +238,9 @@ class Shard:
 
     def _clean_up(self) -> Result:
         result = clean_up(self.context, self.offsets)
+        if result.records:
+            note = TimerFired(timer="expiration", key=EXPIRATION_KEY)
+            self._outbox.effects.append(note)
         self._schedule_cleanup()
         return result
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-__all__ = ["Timer", "TimerQueue"]
+__all__ = ["QUIET_KINDS", "Timer", "TimerQueue"]
+
+QUIET_KINDS = ("gauge", "expiration")
+"""Kinds without notes: every partition has them all the time, and they tell nothing (T-7, T-9)."""
 
 _COMPACT_ABOVE = 1024  # below this many dead places a rebuild is not worth its cost
 

@@ -11,7 +11,7 @@ Appends are committed at once unless told otherwise (``hold``, ``fail_with``). T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from groupsim.coordinator import CoordinatorConfig, GroupCoordinator, GroupSnapshot
@@ -86,6 +86,7 @@ class Bench:
         authorizer: Authorizer | None = None,
         transactions: TransactionVerifier | None = None,
         switches: Switches | None = None,
+        log_gate: Callable[[Append], ErrorCode] | None = None,
         load: bool = True,
     ) -> None:
         options = {"offsets.topic.num.partitions": 1, **(config or {})}
@@ -94,6 +95,7 @@ class Bench:
             "topics": topics,
             "authorizer": authorizer,
             "transactions": transactions,
+            "log_gate": log_gate,
         }
         self.now_ms = 0
         self.replies: dict[int, Response] = {}

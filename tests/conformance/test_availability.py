@@ -28,6 +28,9 @@ from groupsim.protocol.messages import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MetadataRequest,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetFetchResponse,
 )
 from groupsim.runtime.simulation import Simulation
 from groupsim.runtime.specs import BrokersSpec
@@ -294,6 +297,49 @@ def test_a_failure_takes_later_appends_along() -> None:
     assert not bench.has_group()
 
 
+def test_a_failure_reverts_over_several_appends() -> None:
+    """C-11: to what was there before the first of them, overwritten and removed offsets included."""
+    bench = Bench()
+    before = {("orders", 0): 1, ("other", 0): 1, ("third", 0): 1}
+    bench.commit(before)
+    bench.hold = True
+    bench.send_commit({("orders", 0): 2, ("fresh", 0): 2})
+    bench.send_commit({("orders", 0): 3, ("other", 0): 3, ("fresh", 0): 3, ("newer", 0): 3})
+    transactional_token = bench.send_commit({("third", 0): 4}, group="later")
+    request = OffsetDeleteRequest(
+        group_id="g", topics=(OffsetDeleteRequestTopic(name="third", partitions=(0,)),)
+    )
+    bench.send(request, 0)
+    bench.send_commit({("other", 0): 5})
+    bench.complete(bench.waiting[0], ErrorCode.KAFKA_STORAGE_ERROR)
+    assert bench.commit_codes(transactional_token) == [ErrorCode.NOT_COORDINATOR]
+    bench.waiting.clear()
+    assert bench.fetch(stable=True) == bench.fetch() == before
+    assert not bench.has_group("later")
+
+
+def test_the_log_refuses_inside_the_event() -> None:
+    """C-11, C-12: as a broker's own log does: who waits fails there and then, and nothing of the
+    event that comes behind it is stored.
+    """
+    verdict = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    bench = Bench({"group.coordinator.append.linger.ms": 10}, log_gate=lambda _append: verdict)
+    lingering = bench.send_commit({("a", 0): 1})
+    assert codes(transactional(bench)) == [ErrorCode.NOT_COORDINATOR]
+    assert bench.commit_codes(lingering) == [ErrorCode.NOT_COORDINATOR]
+    lingering = bench.send_commit({("a", 0): 1})
+    bench.sleep(10)
+    assert bench.commit_codes(lingering) == [ErrorCode.NOT_COORDINATOR]
+    end(bench, committed=True)
+    assert bench.ended == {99: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert not bench.has_group()
+    assert bench.appends == []
+    adaptive = Bench(log_gate=lambda _append: verdict)
+    assert adaptive.commit() == [ErrorCode.NOT_COORDINATOR]
+    verdict = NONE
+    assert adaptive.commit() == [NONE]
+
+
 def test_a_commit_covers_what_came_before() -> None:
     """C-12: the high watermark never skips an append."""
     bench = Bench()
@@ -302,10 +348,10 @@ def test_a_commit_covers_what_came_before() -> None:
     bench.complete(bench.waiting[1])
     assert [bench.is_parked(token) for token in tokens] == [False, False, True]
     assert bench.fetch() == {("orders", 0): 2}
-    bench.carry_out(bench.coordinator.high_watermark(0, 3, 0))
+    bench.carry_out(bench.coordinator.high_watermark({0: 3}, 0))
     assert not bench.is_parked(tokens[2])
-    bench.carry_out(bench.coordinator.high_watermark(0, 1, 0))  # it never falls
-    bench.carry_out(bench.coordinator.high_watermark(7, 9, 0))  # of a partition that is not here
+    bench.carry_out(bench.coordinator.high_watermark({0: 1}, 0))  # it never falls
+    bench.carry_out(bench.coordinator.high_watermark({7: 9}, 0))  # of a partition that is not here
     assert bench.fetch() == {("orders", 0): 3}
 
 
@@ -573,6 +619,34 @@ def test_a_group_without_leader_or_protocol_in_its_record() -> None:
     assert odd.seen().subscribed_topics is None
 
 
+def test_a_stable_group_without_protocol_cannot_be_described() -> None:
+    """D-03, J-48: Kafka throws, which is an error for every group of the partition."""
+    bench = Bench(load=False)
+    bench.log[0] = [group_value(member_record(), protocol=None)]
+    bench.load()
+    found = described(bench, "g", "other")
+    assert {entry.error_code for entry in found} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+
+
+def test_a_log_whose_committed_part_was_compacted_away() -> None:
+    """C-18, J-48: there is no state of that time to look back to, until something is committed."""
+    bench = Bench(load=False)
+    commit = Record(
+        key=OffsetCommitKey(group="g", topic="orders", partition=0),
+        value=OffsetCommitValue(offset=5, metadata="", commit_timestamp=0),
+    )
+    bench.coordinator.begin_load(0, 1, 0)
+    batches = [LogBatch(records=((12, commit),), next_offset=13)]
+    bench.carry_out(bench.coordinator.finish_load(0, batches, 10, 0))
+    assert bench.fetch(("orders", 0)) == {("orders", 0): 5}  # nothing older is asked for
+    token = bench.send_fetch(("orders", 0), group="other")
+    answer = bench.answer(token, OffsetFetchResponse)
+    assert answer.groups[0].error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert listed(bench).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    bench.carry_out(bench.coordinator.high_watermark({0: 13}, 0))
+    assert bench.fetch() == {("orders", 0): 5}
+
+
 def test_offsets_are_restored() -> None:
     """C-18, C-23, O-24: a simple group where there is none; pending ones until the marker."""
     bench = Bench()
@@ -619,7 +693,7 @@ def test_a_log_with_gaps_and_an_uncommitted_end() -> None:
     assert bench.fetch() == {("orders", 0): 1}
     waiting = bench.send_fetch(("orders", 0), stable=True)
     assert bench.is_parked(waiting)
-    bench.carry_out(bench.coordinator.high_watermark(0, 11, 0))
+    bench.carry_out(bench.coordinator.high_watermark({0: 11}, 0))
     assert not bench.is_parked(waiting)
     assert bench.fetch() == {("orders", 0): 2}
 
@@ -737,6 +811,16 @@ def test_first_rebalance_lost() -> None:
     bench.fail_over()
     assert (bench.seen().state, bench.seen().generation_id) == ("Empty", 0)
     assert bench.heartbeat(pending, generation=1) is UNKNOWN
+
+
+def test_many_group_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C-01: partitions are remembered for so many ids only."""
+    monkeypatch.setattr("groupsim.coordinator.core._KNOWN_GROUPS", 2)
+    bench = Bench({"offsets.topic.num.partitions": 50})
+    for number in range(9):
+        bench.commit(group=f"g{number}")
+    assert all(bench.fetch(group=f"g{number}") == {("orders", 0): 7} for number in range(9))
+    assert len(bench.coordinator._core.known_partitions) <= 2
 
 
 def test_other_requests_are_not_for_the_coordinator() -> None:

@@ -336,6 +336,27 @@ def test_unsubscribed_topics_of_a_stable_group_expire() -> None:
     assert bench.seen().state == "Stable"
 
 
+@pytest.mark.parametrize(
+    ("data", "topics"),
+    [
+        (b"", None),
+        (b"\x00\x01", None),
+        (b"\x00\x01\xff\xff\xff\xff", None),  # null topics
+        (b"\x00\x01\x00\x00\x01\x00", None),  # more topics than bytes
+        (b"\x00\x01\x00\x00\x00\x01\xff\xff", None),  # a null name
+        (b"\x00\x01\x00\x00\x00\x01\x00\x01t", None),  # no user data
+        (b"\x00\x01\x00\x00\x00\x00\x00\x00\x00\x05", None),  # user data cut off
+        (b"\x00\x63\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xfe", ("t",)),  # version 99
+        (b"\xff\xff\x00\x00\x00\x00\xff\xff\xff\xff more", ()),
+    ],
+)
+def test_reading_subscriptions(data: bytes, topics: tuple[str, ...] | None) -> None:
+    """O-21, O-22: as version 0, whatever the header says; any fault makes the topics unknown."""
+    bench = Bench()
+    bench.completing(1, protocols=[("range", data)])
+    assert bench.seen().subscribed_topics == topics
+
+
 @pytest.mark.parametrize("kind", ["connect", "unreadable"])
 def test_groups_whose_topics_are_unknown_keep_everything(kind: str) -> None:
     """O-22: not `consumer`, or subscriptions that cannot be read."""

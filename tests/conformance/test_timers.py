@@ -273,6 +273,11 @@ def test_expiration_and_gauge_timers() -> None:
     bench.sleep(60_000)
     timers = {timer.kind: timer.deadline_ms for timer in bench.coordinator.snapshot().timers}
     assert timers == {"expiration": 75_000, "gauge": 120_000}
+    quiet = {getattr(note, "timer", "") for note in bench.notes}
+    assert not quiet & {"gauge", "expiration"}
+    bench.new_id(session_ms=60_000)
+    bench.sleep(25_000)
+    assert TimerFired(timer="expiration", key="expire-group-metadata") in bench.notes
 
 
 def test_write_limit() -> None:

@@ -21,7 +21,7 @@ from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import LeaveGroupRequest, MemberIdentity
 from groupsim.testing.coordinator import Bench
 
-GROUPS = ("g", "h")
+GROUPS = ("g", "g", "g", "h")
 INSTANCES = (None, None, "i1", "i2")
 PROTOCOLS = (("range",), ("range", "sticky"), ("sticky", "range"), ("sticky",))
 GENERATION_LIVES = (GroupState.COMPLETING, GroupState.STABLE)
@@ -50,7 +50,8 @@ class CoordinatorMachine(RuleBasedStateMachine):
         seen = self.bench.coordinator.snapshot().group(group)
         if seen is None:
             return [""]
-        return ["", "nobody", *seen.pending_joins, *(member.member_id for member in seen.members)]
+        known = [*seen.pending_joins, *(member.member_id for member in seen.members)]
+        return [*known, *known, *known, "nobody", ""]
 
     def _watch(self, kind: str, token: int, ids: set[str]) -> None:
         if self.bench.is_parked(token):
@@ -165,21 +166,25 @@ class CoordinatorMachine(RuleBasedStateMachine):
         if due is not None:
             self.bench.sleep(max(due + off_by - self.bench.now_ms, 0))
 
-    @rule(duration=st.sampled_from([1, 1000, 7000, 31_000, 300_000]))
+    @rule(duration=st.sampled_from([1, 500, 1000, 2000, 3000, 7000, 31_000, 300_000]))
     def sleep(self, duration: int) -> None:
         """Time passes."""
         self.bench.sleep(duration)
 
     @precondition(lambda self: self.bench.log)
-    @rule()
-    def fail_over(self) -> None:
+    @rule(rare=st.sampled_from([True, False, False, False, False]))
+    def fail_over(self, rare: bool) -> None:
         """The broker dies; what was parked is never answered."""
+        if not rare:
+            return
         self._forget()
         self.bench.fail_over()
 
-    @rule()
-    def change_leader(self) -> None:
+    @rule(rare=st.sampled_from([True, False, False, False, False]))
+    def change_leader(self, rare: bool) -> None:
         """The partition goes away, and comes back: what was parked is answered (C-15)."""
+        if not rare:
+            return
         self.bench.unload()
         for token in [*self.parked]:
             if token not in self.excused:
@@ -335,7 +340,7 @@ def explore(phases: tuple[Phase, ...] = (Phase.generate, Phase.shrink)) -> None:
     run_state_machine_as_test(
         CoordinatorMachine,
         settings=settings(
-            max_examples=60,
+            max_examples=100,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

@@ -290,9 +290,8 @@ class ClassicGroup:
         """Forget an id: member, pending member or neither (J-12, PR-22, L-08)."""
         member = self.members.discard(member_id)
         if member is not None:
+            # Nothing is parked any more: whoever removes a member has answered it before.
             self._count_protocols(member, -1)
-            if member.awaiting_join is not None:
-                self.parked_joins -= 1
             if member.group_instance_id is not None:
                 self.static_members.pop(member.group_instance_id, None)
         if self.leader_id == member_id:

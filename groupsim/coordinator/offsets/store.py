@@ -126,10 +126,10 @@ class _OpenTransactions:
 
     def remove(self, group_id: str, topic: str, partition: int, producer_id: int) -> None:
         producers = self.producers(group_id, topic, partition)
-        if producers is not None:
-            producers.remove(producer_id)
-            if not producers:
-                self.clear(group_id, topic, partition)
+        assert producers is not None, f"{producer_id} is not open for {topic}-{partition}"
+        producers.remove(producer_id)
+        if not producers:
+            self.clear(group_id, topic, partition)
 
     def clear(self, group_id: str, topic: str, partition: int) -> None:
         by_topic = self.by_group.get(group_id)
@@ -206,8 +206,8 @@ class OffsetStore:
         producers = self.open.producers(group_id, topic, partition)
         for producer_id in [] if producers is None else producers.keys():
             pending = self.pending.get(producer_id)
-            if pending is not None:
-                pending.remove(group_id, topic, partition)
+            assert pending is not None, f"{producer_id} is open without offsets"
+            pending.remove(group_id, topic, partition)
         self.open.clear(group_id, topic, partition)
 
     def replay_marker(self, marker: TransactionMarker) -> None:
