@@ -115,7 +115,11 @@ def run_scripts(
 
 def _parts(chunks: list[tuple[str, int, int, int]], jobs: int) -> Iterator[Outcome]:
     if jobs <= 1:
-        yield from map(_run_chunk, chunks)
+        try:
+            yield from map(_run_chunk, chunks)
+        finally:
+            while _oracles:
+                _oracles.pop().close()
         return
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap(_run_chunk, chunks)
