@@ -8,6 +8,7 @@ same order must come out here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 __all__ = ["JavaHashMap", "java_string_hash", "spread"]
@@ -36,6 +37,12 @@ def spread(hash_code: int) -> int:
     return unsigned ^ (unsigned >> 16)
 
 
+@lru_cache(maxsize=65_536)
+def _spread_of(key: str) -> int:
+    """Where a key belongs; the same member ids are keys of several maps."""
+    return spread(java_string_hash(key))
+
+
 class JavaHashMap(dict[str, V], Generic[V]):
     """A ``dict`` with string keys that iterates in ``java.util.HashMap`` order.
 
@@ -44,11 +51,11 @@ class JavaHashMap(dict[str, V], Generic[V]):
     doubling keeps (rule A-06). Not modelled: a bucket with nine or more entries becomes a tree in
     a table of 64 or more buckets; with random UUIDs in the keys that does not happen.
 
-    The order is computed when asked for and kept until the key set changes, so lookups cost what
-    a ``dict`` costs.
+    The order is computed when asked for and kept until a key is added, so lookups cost what
+    a ``dict`` costs, and removing keys one by one while asking for the first costs no sorting.
     """
 
-    __slots__ = ("_capacity", "_order", "_spreads")
+    __slots__ = ("_capacity", "_first", "_order", "_spreads", "_stale")
 
     def __init__(self, *, capacity_for: int | None = None) -> None:
         """Make an empty map; with ``capacity_for`` as the copy of a collection of that size."""
@@ -57,8 +64,10 @@ class JavaHashMap(dict[str, V], Generic[V]):
         if capacity_for is not None:  # new HashSet<>(collection): size / 0.75 + 1, at least 16
             while self._capacity < capacity_for * 4 // 3 + 1:
                 self._capacity *= 2
-        self._order: list[str] | None = []
         self._spreads: dict[str, int] = {}
+        self._order: list[str] | None = []
+        self._stale = False  # the order may hold keys that are gone
+        self._first = 0  # all keys before this place of the order are gone
 
     @property
     def capacity(self) -> int:
@@ -67,7 +76,7 @@ class JavaHashMap(dict[str, V], Generic[V]):
 
     def __setitem__(self, key: str, value: V) -> None:
         if key not in self._spreads:
-            self._spreads[key] = spread(java_string_hash(key))
+            self._spreads[key] = _spread_of(key)
             self._order = None
             super().__setitem__(key, value)
             if len(self) * 4 > self._capacity * 3:
@@ -78,7 +87,7 @@ class JavaHashMap(dict[str, V], Generic[V]):
     def __delitem__(self, key: str) -> None:
         super().__delitem__(key)
         del self._spreads[key]
-        self._order = None
+        self._stale = True
 
     def discard(self, key: str) -> V | None:
         """Remove ``key`` and return its value, or ``None`` when it is absent (``Map.remove``)."""
@@ -96,11 +105,17 @@ class JavaHashMap(dict[str, V], Generic[V]):
 
     def java_order(self) -> list[str]:
         """The keys in Java's iteration order. The list is shared: do not change it."""
+        spreads = self._spreads
         if self._order is None:
             mask = self._capacity - 1
-            spreads = self._spreads
             # dict order is insertion order and sorted() is stable: that is the order in a bucket
             self._order = sorted(spreads, key=lambda key: spreads[key] & mask)
+        elif self._stale:
+            self._order = [key for key in self._order if key in spreads]
+        else:
+            return self._order
+        self._stale = False
+        self._first = 0
         return self._order
 
     def __iter__(self) -> Iterator[str]:
@@ -120,8 +135,14 @@ class JavaHashMap(dict[str, V], Generic[V]):
 
     def first(self) -> str | None:
         """The first key in Java's order (``keySet().iterator().next()``), ``None`` when empty."""
-        order = self.java_order()
-        return order[0] if order else None
+        order, spreads = self._order, self._spreads
+        if order is None:
+            order = self.java_order()
+        while self._first < len(order):
+            if order[self._first] in spreads:
+                return order[self._first]
+            self._first += 1
+        return None
 
     def _unsupported(self, *_args: object, **_kwargs: object) -> None:
         raise TypeError("JavaHashMap: use item assignment, del, discard and clear")
