@@ -147,7 +147,7 @@ class Consumer:
         """
         if self.coordinator is not None:
             yield from self.coordinator.on_leave_prepare()
-            self.coordinator.maybe_leave_group("the consumer unsubscribed from all topics")
+            self.coordinator.leave_on_unsubscribe("the consumer unsubscribed from all topics")
         self.subscriptions.unsubscribe()
         self._ctx.log("info", "Unsubscribed all topics or patterns and assigned partitions")
 
@@ -260,11 +260,17 @@ class Consumer:
             return batches
         wait = Timer(self._ctx, 0)
         wait.deadline_ms, steady = self._nothing_before_ms(ready=ready)
-        if not self.endless_polls:
+        if not (steady and self.endless_polls):
             wait.deadline_ms = min(wait.deadline_ms, timer.deadline_ms)
-        yield from self.client.poll(wait, fetching=True, steady=steady)
-        if coordinator is not None and coordinator.heartbeat_thread is not None:
-            coordinator.heartbeat.poll()
+        if coordinator is None:
+            yield from self.client.poll(wait, fetching=True, steady=steady)
+        else:
+            coordinator.heartbeat.application_polls = True
+            try:
+                yield from self.client.poll(wait, fetching=True, steady=steady)
+            finally:
+                coordinator.heartbeat.application_polls = False
+                coordinator.heartbeat.poll()
         if self.endless_polls and timer.expired and not self._return_early:
             late_ms = self._ctx.now_ms - timer.deadline_ms
             step_ms = max(1, timeout_ms)
