@@ -147,7 +147,7 @@ class Consumer:
         """
         if self.coordinator is not None:
             yield from self.coordinator.on_leave_prepare()
-            self.coordinator.leave_on_unsubscribe("the consumer unsubscribed from all topics")
+            self.coordinator.maybe_leave_group("the consumer unsubscribed from all topics")
         self.subscriptions.unsubscribe()
         self._ctx.log("info", "Unsubscribed all topics or patterns and assigned partitions")
 
