@@ -36,11 +36,13 @@ from groupsim.coordinator.outbox import Answer
 from groupsim.coordinator.records import LogBatch, Record, TransactionMarker
 from groupsim.coordinator.shard import ShardState
 from groupsim.coordinator.snapshot import CoordinatorSnapshot, snapshot_of
+from groupsim.coordinator.timers import Timer
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import HeartbeatRequest, Request
 
 __all__ = ["GroupCoordinator"]
 
+_SETTLED = 16_384  # so many heartbeat requests are remembered
 _QUIET = (GroupState.STABLE, GroupState.COMPLETING)
 _ACTIVE = ShardState.ACTIVE  # looking up a member of an enum costs more than a global
 
@@ -80,6 +82,9 @@ class GroupCoordinator:
         self.started = started
         self._core = core = Core(config, member_uuid, log_gate)
         self._authorizer = authorizer
+        # heartbeats found to be a settled member's, by the identity of the (immutable) request,
+        # which is kept here so that the identity stays its own: changes then, timer, timeout
+        self._settled: dict[int, tuple[int, Timer, int, HeartbeatRequest]] = {}
         membership = MembershipRequests(core)
         offsets = OffsetRequests(core, topics, transactions)
         groups = GroupRequests(core)
@@ -130,6 +135,11 @@ class GroupCoordinator:
         ask here first, or leave it to ``handle``; the outcome is the same.
         """
         core = self._core
+        changes = core.outbox.changes
+        settled = self._settled.get(id(request))
+        if settled is not None and settled[0] == changes:
+            core.queue.move(settled[1], now_ms + settled[2])  # as it was the last time
+            return True
         if self._authorizer is not None or not self.started:
             return False
         group_id = request.group_id
@@ -149,7 +159,11 @@ class GroupCoordinator:
         timer = member.session
         if timer is None or not timer.alive or timer.owner is not member or timer.kind != "session":
             return False
-        core.queue.move(timer, now_ms + member.session_timeout_ms)
+        timeout_ms = member.session_timeout_ms
+        core.queue.move(timer, now_ms + timeout_ms)
+        if len(self._settled) >= _SETTLED:
+            self._settled.clear()
+        self._settled[id(request)] = (changes, timer, timeout_ms, request)
         return True
 
     # -- the log -----------------------------------------------------------------------------
@@ -219,7 +233,7 @@ class GroupCoordinator:
         Returns after the timers of one instant have made an append, so that the world can say
         what became of it; call again while ``next_deadline_ms`` is not after ``now_ms``.
         """
-        self._core.outbox.begin(now_ms)
+        self._core.outbox.look(now_ms)
         self._core.fire_due(now_ms)
         return self._core.finish()
 

@@ -141,6 +141,7 @@ class Core:
             timer: Timer | None = first
             while timer is not None and timer.sequence <= armed and not self.outbox.appended:
                 queue.take(timer)
+                self.outbox.changes += 1
                 if timer.kind not in QUIET_KINDS:
                     self.outbox.effects.append(TimerFired(timer=timer.kind, key=timer.key))
                 timer.action()

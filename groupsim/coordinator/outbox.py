@@ -9,17 +9,27 @@ __all__ = ["Answer", "Outbox"]
 
 
 class Outbox:
-    """Effects of the running call and its time; one for each coordinator."""
+    """Effects of the running call and its time; one for each coordinator.
 
-    __slots__ = ("appended", "effects", "now_ms")
+    ``changes`` grows with every call that may change anything, so that what was found out can be
+    relied on as long as it stays the same. Looking for due timers is no change, firing one is.
+    """
+
+    __slots__ = ("appended", "changes", "effects", "now_ms")
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
         self.now_ms = 0
+        self.changes = 0
         self.appended = False
 
     def begin(self, now_ms: int) -> None:
         """Start a call: fresh effects at ``now_ms``."""
+        self.changes += 1
+        self.look(now_ms)
+
+    def look(self, now_ms: int) -> None:
+        """Start a call that changes nothing unless it finds something to do."""
         self.effects = []
         self.now_ms = now_ms
         self.appended = False
