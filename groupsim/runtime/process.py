@@ -102,6 +102,7 @@ class ClientProcess:
         "machine",
         "member_id",
         "name",
+        "on_end",
         "spec",
         "state",
         "world",
@@ -134,6 +135,8 @@ class ClientProcess:
         """The member id that the client last reported, for those who look for the leader."""
         self.ended = ""
         """How the last incarnation ended: exited, killed or crashed; empty before."""
+        self.on_end: Callable[[], None] | None = None
+        """Called after an incarnation has ended, for tasks that wait for something of it."""
         self._dialer = dialer
         self._topics = topics
         self._connections: dict[tuple[int, str], Connection] = {}
@@ -442,6 +445,8 @@ class ClientProcess:
         if self._comeback_us is not None:
             self.world.kernel.after(self._comeback_us, lambda: self._come_back(event))
             self._comeback_us = None
+        if self.on_end is not None:
+            self.on_end()
 
     def _come_back(self, cause: int) -> None:
         self.world.cause = cause
