@@ -143,3 +143,43 @@ def test_versions_of_heartbeat() -> None:
     """H-10."""
     api = APIS[ApiKey.HEARTBEAT]
     assert (api.min_version, api.max_version) == (0, 4)
+
+
+def test_the_same_request_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """H-08, H-06, T-1: a client may send the same value each time; the shortcut for that ends with
+    the first thing that changes.
+    """
+    monkeypatch.setattr("groupsim.coordinator.coordinator._SETTLED", 2, raising=False)
+    bench = Bench()
+    members = bench.stable(3, session_ms=10_000)
+    requests = [HeartbeatRequest(group_id="g", generation_id=1, member_id=name) for name in members]
+
+    def beat(request: HeartbeatRequest) -> ErrorCode:
+        return bench.answer(bench.send(request, 4), HeartbeatResponse).error_code
+
+    for _ in range(4):
+        bench.sleep(6000)
+        assert [beat(request) for request in requests] == [ErrorCode.NONE] * 3
+        assert [beat(request) for request in requests] == [ErrorCode.NONE] * 3
+        deadlines = {bench.timers()[f"heartbeat-g-{name}"] for name in members}
+        assert deadlines == {("session", bench.now_ms + 10_000)}
+    bench.leave(members[1])
+    assert [beat(request) for request in requests] == [
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    ]
+    stable = Bench()
+    first, second = stable.stable(2, session_ms=10_000)
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=second)
+    assert stable.answer(stable.send(request, 4), HeartbeatResponse).error_code is ErrorCode.NONE
+    stable.sleep(9000)
+    assert stable.answer(stable.send(request, 4), HeartbeatResponse).error_code is ErrorCode.NONE
+    stable.sleep(1000)  # the other one's session passes
+    assert first not in stable.group().members
+    code = stable.answer(stable.send(request, 4), HeartbeatResponse).error_code
+    assert code is ErrorCode.REBALANCE_IN_PROGRESS
+    stable.sleep(60_000)
+    assert stable.seen().state == "Empty"
+    code = stable.answer(stable.send(request, 4), HeartbeatResponse).error_code
+    assert code is ErrorCode.UNKNOWN_MEMBER_ID

@@ -65,7 +65,7 @@ class ClassicGroup:
     Attributes:
         members: by id, iterated in Kafka's order.
         static_members: member id by instance id.
-        pending_joins: ids handed out with MEMBER_ID_REQUIRED and not used yet.
+        pending_joins: ids handed out with MEMBER_ID_REQUIRED and not used yet → their client id.
         pending_syncs: ids of this generation that have not synced yet.
         supporters: how many protocol entries of each name the members offer.
         parked_joins: number of members with a parked JoinGroup.
@@ -98,7 +98,7 @@ class ClassicGroup:
         self.leader_id = leader_id
         self.members: JavaHashMap[ClassicMember] = JavaHashMap()
         self.static_members: dict[str, str] = {}
-        self.pending_joins: dict[str, None] = {}
+        self.pending_joins: dict[str, str] = {}
         self.pending_syncs: JavaHashMap[None] = JavaHashMap()
         self.supporters: dict[str, int] = {}
         self.parked_joins = 0
@@ -274,15 +274,22 @@ class ClassicGroup:
 
     def add_pending(self, member_id: str, client_id: str) -> None:
         """J-17: an id has been handed out; whoever uses it becomes a member (J-33)."""
-        self.pending_joins[member_id] = None
+        self.pending_joins[member_id] = client_id
+        self._note_pending(member_id, client_id, "pending", "MEMBER_ID_REQUIRED")
+
+    def forget_pending(self, member_id: str, change: str, reason: str) -> None:
+        """L-06, PR-22: a pending id is void; it left or expired."""
+        self._note_pending(member_id, self.pending_joins.pop(member_id), change, reason)
+
+    def _note_pending(self, member_id: str, client_id: str, change: str, reason: str) -> None:
         self._outbox.effects.append(
             MemberChange(
                 group_id=self.group_id,
                 member_id=member_id,
                 group_instance_id=None,
                 client_id=client_id,
-                change="pending",
-                reason="MEMBER_ID_REQUIRED",
+                change=change,
+                reason=reason,
             )
         )
 

@@ -61,7 +61,7 @@ def _leave(context: Context, group: ClassicGroup, identity: MemberIdentity) -> E
         _remove(context, group, existing, reason)
         return ErrorCode.NONE
     if member_id in group.pending_joins:  # L-06
-        group.remove(member_id)
+        group.forget_pending(member_id, "left", reason)
         context.cancel(heartbeat_key(group.group_id, member_id))
         group.log(
             f"[Group {group.group_id}] Pending member {member_id} has left group through explicit "

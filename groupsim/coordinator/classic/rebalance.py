@@ -89,7 +89,7 @@ def expire_heartbeat(context: Context, group_id: str, member_id: str) -> Result:
 
 
 def _remove_pending(context: Context, group: ClassicGroup, member_id: str) -> Result:
-    group.remove(member_id)
+    group.forget_pending(member_id, "expired", "removed after session timeout expiration")
     if group.state is GroupState.PREPARING and group.all_joined:
         return complete_join(context, group)  # PR-09: also in an initial rebalance
     return NOTHING
