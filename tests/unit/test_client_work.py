@@ -101,7 +101,7 @@ def test_lognormal_has_its_median_and_its_tail() -> None:
 
 
 def test_lognormal_without_spread_is_its_median() -> None:
-    """median = p99: always the same."""
+    """Median = p99: always the same."""
     draw = hashed_draws()
     spread = Spread(kind="lognormal", low_ms=250, high_ms=250)
     assert {spread.draw(draw, "x") for _ in range(20)} == {250}
@@ -163,7 +163,7 @@ def test_commit_after_each_batch(mode: str, expected: str) -> None:
 
 
 def test_no_commits() -> None:
-    """commit: none."""
+    """None at all."""
     bench = ClientBench(work={"commit": "none"})
     bench.stable()
     bench.advance(60_000)
@@ -176,7 +176,7 @@ def test_no_commits() -> None:
     [("close", "closed after Oops", 1), ("crash", "crashed: Oops", 0)],
 )
 def test_exceptions_end_the_application(on_error: str, reason: str, leaves: int) -> None:
-    """close does what a finally does; crash leaves nothing in order."""
+    """Close does what a finally does; crash leaves nothing in order."""
     work = {"raises": {"processing": "Oops"}, "on_error": on_error}
     bench = ClientBench(QUIET, rates={"t": 1}, work=work)
     bench.stable()
@@ -276,7 +276,7 @@ def test_set_work_keeps_what_it_does_not_name() -> None:
     bench.stable()
     bench.order("set_work", processing_ms=700)
     bench.advance(2_000)
-    assert [note.mode for note in bench.notes(CommitNote)][0] == "sync"
+    assert bench.notes(CommitNote)[0].mode == "sync"
     with pytest.raises(ConfigError):
         bench.order("set_work", processing_ms="long")
 
