@@ -30,6 +30,7 @@ THEMES: dict[str, dict[str, int]] = {
     "offsets": {"offsets": 30, "admin": 10, "time": 16},
     "transactions": {"transactions": 24, "offsets": 14},
     "admin": {"admin": 24},
+    "crowd": {"step": 80, "leave": 8},
 }
 """Kind of script → families of operations that weigh differently from ``WEIGHTS``."""
 
@@ -55,7 +56,7 @@ def _config(rng: random.Random, theme: str) -> dict[str, int]:
         "group.coordinator.append.linger.ms": rng.choice((-1, -1, 0, 0, 5, 10)),
         "offsets.topic.num.partitions": rng.choice((1, 1, 2, 3, 50)),
     }
-    if theme == "size" or rng.randrange(8) == 0:
+    if theme == "size" or (theme != "crowd" and rng.randrange(8) == 0):
         config["group.max.size"] = rng.choice((1, 2, 2, 3))
     if theme in ("offsets", "transactions") or rng.randrange(5) == 0:
         config["offsets.retention.minutes"] = rng.choice((1, 1, 2))
@@ -113,6 +114,8 @@ def generate(seed: str, index: int, length: int, oracle: Oracle) -> tuple[Script
     world = KafkaWorld(script, oracle)
     flavour = _flavour(rng, theme, config)
     walk = _Walk(rng, groups, flavour, world, WEIGHTS | THEMES[theme])
+    if theme == "crowd":
+        walk.gather(rng.randint(11, 15))
     try:
         for _ in range(length):
             walk.step()
@@ -133,6 +136,21 @@ class _Walk(MemberMoves):
         super().__init__(rng, groups, flavour, world)
         self._families = list(weights)
         self._weights = list(weights.values())
+
+    def gather(self, count: int) -> None:
+        """Begin with so many joins that the tables of members grow (a HashMap does at 13)."""
+        group = self.groups[0]
+        for _ in range(count):
+            actor = self._new_actor()
+            actor.group = group
+            if actor.instance is None:
+                actor.versions["join"] = self.rng.choice((0, 1, 2, 3))
+            else:
+                actor.instance = f"{actor.instance}-{actor.name}"
+            self.plot.append(actor.join(""))
+        if self._chance(70):
+            delay = self.world.config["group.initial.rebalance.delay.ms"]
+            self.plot.append({"op": "advance", "ms": delay})
 
     def step(self) -> None:
         """Choose the next operation and let it happen."""
