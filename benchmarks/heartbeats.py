@@ -1,9 +1,12 @@
 """What a steady group costs: 100 Java members heartbeating for one virtual hour.
 
 The measure is a bare heap loop (heappush and heappop of tuples, and a call) that pushes the same number of
-actions, with as many waiting and the same distances in time. Both run in turns in this process, so
-that a busy machine slows both down; what is compared is CPU time. Members do not commit (``commit: none``),
+actions, with as many waiting and the same distances in time. Members do not commit (``commit: none``),
 so nearly all that happens is heartbeats; metadata is refreshed every five minutes, as in Java.
+
+Both run in turns in this process, in slices of five virtual minutes, and what is compared is the CPU
+time of the fastest slice of each: every slice holds all that an hour holds, and on a shared machine the
+fastest is the one that others disturbed least. The ratio of the sums is printed as well.
 
 Also measured: the memory of a process that runs a million trace events.
 
@@ -34,7 +37,7 @@ from groupsim_clients.profiles import java
 
 SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US
-SLICES = 12
+SLICE_US = 300 * SECOND_US  # as long as Java's metadata.max.age.ms
 MAX_RATIO = 4.0
 MAX_RATIO_TRACED = 6.0
 MAX_MEMORY_MB = 200.0
@@ -98,23 +101,29 @@ def measure(members: int, until_us: int, trace: TraceWriter | None) -> dict[str,
     simulation = group(members, trace)
     kernel = simulation.kernel
     broker = simulation.cluster.brokers[1]
-    begin_us, begun, requests = kernel.now_us, kernel.executed, broker.requests
-    ours = bare = 0.0
+    trips = actions = 0
+    ours: list[float] = []
+    bare: list[float] = []
+    costs: list[float] = []
     gc.collect()
-    for part in range(1, SLICES + 1):
-        before = kernel.executed
+    while kernel.now_us < until_us:
+        actions_before, trips_before = kernel.executed, broker.requests
         start = time.process_time()
-        kernel.run_until(begin_us + (until_us - begin_us) * part // SLICES)
-        ours += time.process_time() - start
-        bare += bare_loop(kernel.executed - before, members, kernel.now_us)
-    trips = broker.requests - requests
-    actions = kernel.executed - begun
+        kernel.run_until(min(kernel.now_us + SLICE_US, until_us))
+        ours.append(time.process_time() - start)
+        slice_actions = kernel.executed - actions_before
+        slice_trips = broker.requests - trips_before
+        bare.append(bare_loop(slice_actions, members, kernel.now_us))
+        costs.append(ours[-1] / slice_trips)
+        actions += slice_actions
+        trips += slice_trips
     return {
         "round_trips": trips,
         "actions": actions,
-        "us_per_round_trip": ours / trips * 1e6,
-        "bare_us_per_action": bare / actions * 1e6,
-        "ratio": ours / bare,
+        "us_per_round_trip": min(costs) * 1e6,
+        "bare_us_per_action": min(bare) * len(bare) / actions * 1e6,
+        "ratio": min(ours) / min(bare),
+        "ratio_of_sums": sum(ours) / sum(bare),
     }
 
 
@@ -123,7 +132,8 @@ def show(title: str, figures: dict[str, float]) -> None:
         f"{title}: {figures['round_trips']:.0f} round trips, {figures['actions']:.0f} actions; "
         f"{figures['us_per_round_trip']:.2f} µs a round trip "
         f"({1e6 / figures['us_per_round_trip']:,.0f} a second); bare loop "
-        f"{figures['bare_us_per_action']:.3f} µs an action; ratio {figures['ratio']:.2f}"
+        f"{figures['bare_us_per_action']:.3f} µs an action; ratio {figures['ratio']:.2f} "
+        f"(of the sums: {figures['ratio_of_sums']:.2f})"
     )
 
 
@@ -163,6 +173,8 @@ def main() -> int:
     ratios = {
         "ratio": round(plain["ratio"], 2),
         "ratio_traced": round(traced["ratio"], 2),
+        "ratio_of_sums": round(plain["ratio_of_sums"], 2),
+        "ratio_traced_of_sums": round(traced["ratio_of_sums"], 2),
         "max_ratio": MAX_RATIO,
         "max_ratio_traced": MAX_RATIO_TRACED,
         "memory_mb": round(memory["peak_mb"]),

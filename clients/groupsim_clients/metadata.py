@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from groupsim.protocol.errors import ErrorCode
-from groupsim.protocol.messages import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from groupsim.protocol.messages import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
 from groupsim_clients.assignors.base import PartitionInfo
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.errors import JavaError
@@ -55,6 +60,16 @@ class Metadata:
         self._attempts = 0
         self._equivalent = 0
         self._epochs: dict[tuple[str, int], int] = {}
+        # what the last answer said of a topic, by its identity: answers that say the same are often
+        # the same value, and a topic may have thousands of partitions
+        self._taken: dict[
+            str,
+            tuple[
+                MetadataResponseTopic,
+                tuple[MetadataResponseBroker, ...],
+                tuple[PartitionInfo, ...],
+            ],
+        ] = {}
         self._error: JavaError | None = None
         self.fatal_error: JavaError | None = None
 
@@ -117,7 +132,7 @@ class Metadata:
         racks = {broker.node_id: broker.rack for broker in response.brokers}
         kept: dict[str, tuple[PartitionInfo, ...]] = {}
         for topic in response.topics:
-            self._take_topic(topic, racks, kept)
+            self._take_topic(topic, response.brokers, racks, kept)
         self.topics = kept
         self._set_errors(response)
         wait_ms = self._backoff.backoff(max(0, self._equivalent - 1))
@@ -143,27 +158,36 @@ class Metadata:
     def _take_topic(
         self,
         topic: MetadataResponseTopic,
+        brokers: tuple[MetadataResponseBroker, ...],
         racks: Mapping[int, str | None],
         kept: dict[str, tuple[PartitionInfo, ...]],
     ) -> None:
         if not self._retains(topic):
             return
+        taken = self._taken.get(topic.name)
+        if taken is not None and taken[0] is topic and taken[1] is brokers:
+            kept[topic.name] = taken[2]  # the very value of the last answer: nothing is new
+            return
         if topic.error_code in _STALE:
             self.request_update(reset_backoff=False)
         if topic.error_code != ErrorCode.NONE:
             return
+        stale = False
         for partition in topic.partitions:
             key = (topic.name, partition.partition_index)
             if partition.leader_epoch > self._epochs.get(key, -1):
                 self._epochs[key] = partition.leader_epoch
                 self._equivalent = 0
             if partition.error_code in _STALE:
+                stale = True
                 self.request_update(reset_backoff=False)
         in_order = sorted(topic.partitions, key=lambda partition: partition.partition_index)
         kept[topic.name] = tuple(
             PartitionInfo(racks=tuple(racks.get(node) for node in partition.replica_nodes))
             for partition in in_order
         )
+        if not stale:
+            self._taken[topic.name] = (topic, brokers, kept[topic.name])
 
     def _retains(self, topic: MetadataResponseTopic) -> bool:
         if self._subscriptions.needs_metadata(topic.name):

@@ -85,6 +85,7 @@ class TraceWriter:
         self._send_head = self._send_kind << 8 | 0x98  # the kind, then an array of eight
         self._deliver_head = self._deliver_kind << 8 | 0x91
         self._room = BUFFER_BYTES
+        self._bodies: dict[int, tuple[Any, bytes]] = {}  # the reference keeps the id its own
         plain_scenario = plain(scenario or {})
         self._hash = hashlib.sha256(self._pack([FORMAT, VERSION, plain_scenario, seed]))
         header = {
@@ -202,6 +203,18 @@ class TraceWriter:
             self._after_message(number, time_us, cause, self._deliver_kind, (of,))
         return number
 
+    def packed_body(self, message: Any) -> bytes:
+        """Return the packed form of a message; large ones that come again (Metadata) are kept."""
+        kept = self._bodies.get(id(message))
+        if kept is not None:
+            return kept[1]
+        packed: bytes = self._pack(message)
+        if len(packed) > KEPT_BODY_BYTES:
+            if len(self._bodies) >= KEPT_BODIES:
+                self._bodies.clear()
+            self._bodies[id(message)] = (message, packed)
+        return packed
+
     def _after_message(
         self, number: int, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]
     ) -> None:
@@ -306,8 +319,9 @@ class ConnectionTrace:
     def _keep(
         self, kept: dict[int, tuple[Any, int, bytes]], message: Any, api_version: int
     ) -> tuple[Any, int, bytes]:
-        pack = self._writer._pack
-        tail = b"".join(pack(field) for field in self._fields(message, api_version))
+        writer = self._writer
+        *head, body = self._fields(message, api_version)
+        tail = b"".join(writer._pack(field) for field in head) + writer.packed_body(body)
         entry = (message, api_version, tail)  # the reference keeps id(message) from being reused
         if len(tail) <= KEPT_BODY_BYTES:
             if len(kept) >= KEPT_BODIES:
