@@ -29,7 +29,17 @@ from groupsim_clients.assignors import (
 )
 from groupsim_clients.assignors.sticky import encode_user_data
 
-__all__ = ["VectorError", "evaluate", "expected", "inputs_of", "kind_of", "read_cases"]
+__all__ = [
+    "VectorError",
+    "evaluate",
+    "evaluate_round",
+    "expected",
+    "inputs_of",
+    "kind_of",
+    "leaders_view",
+    "read_cases",
+    "write_cases",
+]
 
 Case = dict[str, Any]
 _ROUND_INPUTS = ("told", "topics", "members")
@@ -96,23 +106,20 @@ def evaluate(case: Case) -> list[dict[str, Any]]:
     assignor = make_assignor(kind_of(case))
     outcomes = []
     for one in _rounds(case):
-        outcome = _play(assignor, one)
+        outcome = evaluate_round(assignor, one)
         outcomes.append({key: outcome[key] for key in _ROUND_OUTPUTS if key in one})
     return outcomes
 
 
-def _play(assignor: Assignor, one: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate_round(assignor: Assignor, one: Mapping[str, Any]) -> dict[str, Any]:
+    """One round given to ``assignor``: ``result``, ``sent`` and ``wire``."""
     told = one.get("told")
     if told is not None:
         partitions = tuple(TopicPartition(topic, number) for topic, number in told["parts"])
         assignor.on_assignment(Assignment(partitions=partitions), told["gen"])
     sent = assignor.subscription_user_data(())
-    wire = hashlib.sha256()
-    members = [_member(assignor.name, fields, wire) for fields in one["members"]]
-    cluster = {
-        topic: tuple(PartitionInfo(racks=tuple(racks)) for racks in partitions)
-        for topic, partitions in one["topics"].items()
-    }
+    cluster, members, encoded = leaders_view(assignor.name, one)
+    wire = hashlib.sha256(encoded)
     result: dict[str, Any]
     try:
         plan = assignor.assign(cluster, members)
@@ -129,7 +136,29 @@ def _play(assignor: Assignor, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _member(kind: str, fields: Mapping[str, Any], wire: Any) -> GroupMember:
+def leaders_view(
+    kind: str, one: Mapping[str, Any]
+) -> tuple[dict[str, tuple[PartitionInfo, ...]], list[GroupMember], bytes]:
+    """The cluster, the members after their way over the wire, and all bytes on the wire."""
+    cluster = {
+        topic: tuple(PartitionInfo(racks=tuple(racks)) for racks in partitions)
+        for topic, partitions in one["topics"].items()
+    }
+    members = []
+    wire = b""
+    for fields in one["members"]:
+        data = _encoded(kind, fields)
+        wire += data
+        member = GroupMember(
+            member_id=fields["id"],
+            group_instance_id=fields.get("inst"),
+            subscription=decode_subscription(data),
+        )
+        members.append(member)
+    return cluster, members, wire
+
+
+def _encoded(kind: str, fields: Mapping[str, Any]) -> bytes:
     subscription = Subscription(
         topics=tuple(fields["topics"]),
         user_data=_user_data(kind, fields),
@@ -137,13 +166,7 @@ def _member(kind: str, fields: Mapping[str, Any], wire: Any) -> GroupMember:
         generation_id=fields["gen"],
         rack_id=fields.get("rack"),
     )
-    data = encode_subscription(subscription, fields["ver"])
-    wire.update(data)
-    return GroupMember(
-        member_id=fields["id"],
-        group_instance_id=fields.get("inst"),
-        subscription=decode_subscription(data),
-    )
+    return encode_subscription(subscription, fields["ver"])
 
 
 def _user_data(kind: str, fields: Mapping[str, Any]) -> bytes | None:

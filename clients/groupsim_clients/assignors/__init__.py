@@ -2,7 +2,7 @@
 
 ``ASSIGNORS`` maps the names in ``partition.assignment.strategy``'s protocol list to classes;
 ``make_assignor`` makes one client's object. Output is that of Apache Kafka's Java classes, their
-anomalies (X1 to X4) included; ``StrictAssignor`` reports those instead.
+anomalies (X1 to X5) included; ``StrictAssignor`` reports those instead.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from groupsim_clients.assignors.base import (
     Assignor,
     AssignorFailure,
+    AssignorLivelock,
     ClusterView,
     GroupMember,
     PartitionInfo,
@@ -31,6 +32,7 @@ __all__ = [
     "AnomalyError",
     "Assignor",
     "AssignorFailure",
+    "AssignorLivelock",
     "ClusterView",
     "CooperativeStickyAssignor",
     "GroupMember",

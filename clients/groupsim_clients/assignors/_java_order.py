@@ -90,6 +90,10 @@ class JavaOrder(Generic[K]):
         if self._spreads.pop(key, None) is not None:
             self._order = None
 
+    def state(self) -> object:
+        """A value that is equal for two tables only if they behave alike from now on."""
+        return self._capacity, tuple(self._spreads)
+
     def clear(self) -> None:
         """Remove everything; the table keeps its capacity."""
         self._spreads.clear()

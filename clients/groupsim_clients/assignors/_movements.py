@@ -42,6 +42,13 @@ class Movements:
         if earlier[0] != target:
             self._add(partition, (earlier[0], target))
 
+    def state(self) -> object:
+        """A value that is equal for two objects only if they behave alike from now on."""
+        return tuple(
+            (topic, tuple((pair, moved.state()) for pair, moved in pairs.items()))
+            for topic, pairs in self._by_topic.items()
+        )
+
     def _add(self, partition: TopicPartition, pair: _Pair) -> None:
         self._pair_of[partition] = pair
         pairs = self._by_topic.setdefault(partition.topic, {})

@@ -13,9 +13,11 @@ from groupsim.protocol.consumer_protocol import TopicPartition
 from groupsim_clients.assignors._board import Board
 from groupsim_clients.assignors._movements import Movements
 from groupsim_clients.assignors._sticky_racks import StickyRacks
-from groupsim_clients.assignors.base import AssignorFailure
+from groupsim_clients.assignors.base import AssignorFailure, AssignorLivelock
 
 __all__ = ["Reassignment"]
+
+_ORDINARY_PASSES = 30  # from then on states are compared; real groups need three or four passes
 
 
 class Reassignment:
@@ -41,18 +43,32 @@ class Reassignment:
 
         Returns whether anything moved. Members must not be taken out or put back in between.
 
-        Raises ``AssignorFailure``: Java would meet a null pointer (X4).
+        Raises ``AssignorFailure``: Java would meet a null pointer (X4). ``AssignorLivelock``: it
+        would go on for ever, since a swap of A-69 can undo what its reason was (X5).
         """
         moved_ever = False
         moved = True
+        passes = 0
+        seen: set[object] = set()
         while moved:
             moved = False
+            passes += 1
+            if passes > _ORDINARY_PASSES:
+                state = self._state()
+                if state in seen:
+                    raise AssignorLivelock
+                seen.add(state)
             for partition in partitions:
                 if self._is_balanced():
                     break
                 if self._improve(partition):
                     moved = moved_ever = True
         return moved_ever
+
+    def _state(self) -> object:
+        """All that decides how the next pass goes."""
+        holdings = tuple((number, tuple(held)) for number, held in self._board.in_play())
+        return holdings, self._movements.state()
 
     def _improve(self, partition: TopicPartition) -> bool:
         """Move ``partition``, or one in its place, if that helps. Returns whether it did."""

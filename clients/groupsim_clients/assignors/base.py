@@ -18,6 +18,7 @@ from groupsim.protocol.messages import message
 __all__ = [
     "Assignor",
     "AssignorFailure",
+    "AssignorLivelock",
     "ClusterView",
     "GroupMember",
     "PartitionInfo",
@@ -73,6 +74,17 @@ class AssignorFailure(Exception):  # noqa: N818 - Java's exceptions are the erro
         super().__init__(f"{java_exception}: {detail}")
         self.java_exception = java_exception
         self.detail = detail
+
+
+class AssignorLivelock(AssignorFailure):
+    """Java's ``assign`` would never return: its rebalancing comes back to where it was (X5).
+
+    Nothing is thrown in Java; ``poll()`` hangs while heartbeats go on, until the poll timer ends
+    the membership. ``java_exception`` is "(never returns)".
+    """
+
+    def __init__(self) -> None:
+        super().__init__("(never returns)", "the rebalancing moves partitions in a circle")
 
 
 class Assignor(abc.ABC):

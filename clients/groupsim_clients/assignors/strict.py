@@ -19,6 +19,7 @@ __all__ = ["Anomaly", "AnomalyError", "StrictAssignor"]
 _RULE_OF_FAILURE = {
     "IllegalStateException": "X3",
     "NullPointerException": "X4",
+    "(never returns)": "X5",
 }
 
 
@@ -27,7 +28,8 @@ class Anomaly:
     """One thing that no assignor should do.
 
     ``rule``: X1 a member without topics got something, X2 a topic it does not subscribe to, X3 a
-    partition given twice or not existing or a plan that does not come out even, X4 a null pointer.
+    partition given twice or not existing or a plan that does not come out even, X4 a null
+    pointer, X5 a rebalancing without end.
     ``member_id`` and ``partition`` are None where Java's assignor failed as a whole.
     """
 
@@ -54,9 +56,9 @@ class AnomalyError(Exception):
 
 
 class StrictAssignor(Assignor):
-    """Any assignor, looked over: ``assign`` raises ``AnomalyError`` for X1 to X4.
+    """Any assignor, looked over: ``assign`` raises ``AnomalyError`` for X1 to X5.
 
-    A failure of the inner assignor that is none of the four is passed on.
+    A failure of the inner assignor that is none of these is passed on.
     """
 
     def __init__(self, inner: Assignor) -> None:
@@ -79,7 +81,7 @@ class StrictAssignor(Assignor):
     ) -> dict[str, tuple[TopicPartition, ...]]:
         """See ``Assignor.assign``.
 
-        Raises ``AnomalyError``: the plan has, or Java died of, one of X1 to X4.
+        Raises ``AnomalyError``: the plan has, or Java died of, one of X1 to X5.
         """
         try:
             plan = self._inner.assign(cluster, members)

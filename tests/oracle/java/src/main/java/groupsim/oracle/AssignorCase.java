@@ -11,6 +11,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -36,11 +40,14 @@ final class AssignorCase {
     private static final Node[] NO_NODES = new Node[0];
 
     private final String kind;
+    private final long limitSeconds;
     private final ConsumerPartitionAssignor assignor;
     private long nanoseconds;
+    private boolean stuck;
 
-    AssignorCase(String kind) {
+    AssignorCase(String kind, long limitSeconds) {
         this.kind = kind;
+        this.limitSeconds = limitSeconds;
         this.assignor = switch (kind) {
             case "range" -> new RangeAssignor();
             case "roundrobin" -> new RoundRobinAssignor();
@@ -53,6 +60,11 @@ final class AssignorCase {
     /** Time spent in assign() so far. */
     long nanoseconds() {
         return nanoseconds;
+    }
+
+    /** Whether assign() did not come back in time; it is still running then. */
+    boolean isStuck() {
+        return stuck;
     }
 
     ObjectNode play(JsonNode round) {
@@ -80,20 +92,42 @@ final class AssignorCase {
                               List<String> order, MessageDigest wire) {
         ObjectNode result = Json.object();
         Map<String, Assignment> plan;
-        GroupSubscription group = new GroupSubscription(subscriptions);
-        long start = System.nanoTime();
         try {
-            plan = assignor.assign(cluster, group).groupAssignment();
+            plan = timed(cluster, new GroupSubscription(subscriptions));
         } catch (RuntimeException e) {
             return result.put("!", e.getClass().getSimpleName());
-        } finally {
-            nanoseconds += System.nanoTime() - start;
+        } catch (TimeoutException e) {
+            stuck = true;
+            return result.put("!", "(never returns)");
         }
         plan.forEach((id, assignment) -> result.set(id, json(assignment.partitions())));
         for (String id : order) {
             wire.update(ConsumerProtocol.serializeAssignment(plan.get(id)));
         }
         return result;
+    }
+
+    /** Runs assign() in a thread of its own: it does not always end (X5). */
+    private Map<String, Assignment> timed(Cluster cluster, GroupSubscription group)
+            throws TimeoutException {
+        FutureTask<Map<String, Assignment>> task = new FutureTask<>(() -> {
+            long start = System.nanoTime();
+            try {
+                return assignor.assign(cluster, group).groupAssignment();
+            } finally {
+                nanoseconds += System.nanoTime() - start;
+            }
+        });
+        Thread thread = new Thread(task, "assign");
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            return task.get(limitSeconds, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw (RuntimeException) e.getCause();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** The member's subscription as it arrives at the leader, after the way over the wire. */

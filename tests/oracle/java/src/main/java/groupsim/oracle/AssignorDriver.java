@@ -14,9 +14,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 /**
  * Reads cases of the vector format (tests/vectors/README.md) from standard input, one a line, and
  * writes what Kafka's own assignors make of them. A case with "repeat" is run that often, each
- * time with a new assignor, and answered by the nanoseconds that each call took as well.
+ * time with a new assignor, and answered by the nanoseconds that each call took as well. After a
+ * call that does not return within "limit" seconds the driver answers "stuck" and ends; rounds after
+ * that one are not played.
  */
 public final class AssignorDriver {
+    private static final long LIMIT_SECONDS = 20;
+
     private AssignorDriver() {
     }
 
@@ -27,9 +31,13 @@ public final class AssignorDriver {
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             if (!line.isBlank()) {
-                output.write(Json.MAPPER.writeValueAsBytes(answer(Json.MAPPER.readTree(line))));
+                ObjectNode answer = answer(Json.MAPPER.readTree(line));
+                output.write(Json.MAPPER.writeValueAsBytes(answer));
                 output.write('\n');
                 output.flush();
+                if (answer.get("stuck").booleanValue()) {
+                    return; // the only way to end the thread
+                }
             }
         }
     }
@@ -39,11 +47,15 @@ public final class AssignorDriver {
         ArrayNode nanoseconds = Json.array();
         int repeats = vector.path("repeat").asInt(1);
         for (int run = 0; run < repeats; run++) {
-            AssignorCase running = new AssignorCase(Json.text(vector, "kind"));
+            AssignorCase running = new AssignorCase(Json.text(vector, "kind"),
+                Json.integer(vector, "limit", LIMIT_SECONDS));
             ArrayNode rounds = Json.array();
             for (JsonNode round : Json.need(vector, "rounds")) {
-                rounds.add(running.play(round));
+                if (!running.isStuck()) {
+                    rounds.add(running.play(round));
+                }
             }
+            answer.put("stuck", running.isStuck());
             nanoseconds.add(running.nanoseconds());
             answer.set("rounds", rounds);
             ErrorLog.takeErrors();
