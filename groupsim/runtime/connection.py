@@ -144,14 +144,12 @@ class Connection:
     def request(self, correlation_id: int, api_version: int, request: Request) -> None:
         """Send a request, or keep it until the connection is open.
 
-        Raises:
-            ValueError: the client has closed the connection or knows it to be lost.
-
+        On a connection that is gone it goes nowhere: a process that was paused may write before it
+        reads that its connection was lost.
         """
         if self.state is not _OPEN:
-            if self.state is _CLOSED:
-                raise ValueError(f"connection {self.name} is closed")
-            self._unsent.append((correlation_id, api_version, request, self._world.cause))
+            if self.state is _OPENING:
+                self._unsent.append((correlation_id, api_version, request, self._world.cause))
             return
         now_us = self._kernel.now_us
         sent = 0

@@ -388,13 +388,18 @@ class ClientProcess:
         self._armed_us = _NEVER
         self.world.cause = self._wake_cause
         effects = machine.wake(wake_us // 1000 if self._plain else self.clock.read_ms(wake_us))
-        if len(effects) == 1 and type(effects[0]) is Send:  # _carry_out, for a steady heartbeat
+        if len(effects) == 1:  # _carry_out and _rearm, written out for a steady heartbeat
             send = effects[0]
-            connection = self._connections.get((send.node_id, send.channel))
-            if connection is not None:
-                connection.request(send.correlation_id, send.api_version, send.request)
-                self._rearm()
-                return
+            if type(send) is Send and self._plain:
+                connection = self._connections.get((send.node_id, send.channel))
+                wake_ms = machine.next_wake_ms()
+                if connection is not None and wake_ms is not None and wake_ms * 1000 > wake_us:
+                    connection.request(send.correlation_id, send.api_version, send.request)
+                    self._wake_ms = wake_ms
+                    self._armed_us = wake_us = wake_ms * 1000
+                    kernel = self._kernel
+                    heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
+                    return  # the cause of the next wake stays that of this one
         self._carry_out(effects)
         self._rearm()
 

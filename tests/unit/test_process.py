@@ -134,6 +134,19 @@ def test_what_arrived_is_handled_before_a_timer_that_was_due_later() -> None:
     assert world.seen()[1:] == [(6500, "1 JoinGroupResponse"), (6500, "wake")]
 
 
+def test_a_paused_process_may_write_to_a_connection_that_is_gone() -> None:
+    """Its timer was due before the connection broke: it sends into the void, then hears of it."""
+    world = Stage(network=QUICK)
+    world.puppet("p", on_start=[send(1)], wakes=[1000], on_wake=[send(2)])
+    world.until(900)
+    world.sim.pause("p", for_us=1_000_000)
+    world.until(1500)
+    world.sim.disconnect("p")
+    world.until(5000)
+    assert world.seen()[2:] == [(1900, "wake"), (1900, "lost 1 x")]
+    assert len(world.parrots[0].calls) == 1
+
+
 def test_resume_ends_a_pause_early() -> None:
     """The planned end of the pause then does nothing, also not to a later pause."""
     world = Stage()
