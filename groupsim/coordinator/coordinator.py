@@ -81,6 +81,8 @@ class GroupCoordinator:
         self.config = config
         self.started = started
         self._core = core = Core(config, member_uuid, log_gate)
+        self._outbox = core.outbox
+        self._queue = core.queue
         self._authorizer = authorizer
         # heartbeats found to be a settled member's, by the identity of the (immutable) request,
         # which is kept here so that the identity stays its own: changes then, timer, timeout
@@ -134,12 +136,12 @@ class GroupCoordinator:
         nothing was done, and the request has to go the long way, through ``handle``. The world may
         ask here first, or leave it to ``handle``; the outcome is the same.
         """
-        core = self._core
-        changes = core.outbox.changes
+        changes = self._outbox.changes
         settled = self._settled.get(id(request))
         if settled is not None and settled[0] == changes:
-            core.queue.move(settled[1], now_ms + settled[2])  # as it was the last time
+            self._queue.move(settled[1], now_ms + settled[2])  # as it was the last time
             return True
+        core = self._core
         if self._authorizer is not None or not self.started:
             return False
         group_id = request.group_id
