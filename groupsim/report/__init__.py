@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupsim.report.model import Expectations, Heading, Outcome, Verdict, overall
+from groupsim.report.model import Expectations, Heading, Outcome, Verdict
 from groupsim.report.narrator import Line, Narrator, Timeline
 from groupsim.report.record import RunRecord
 
@@ -15,5 +15,4 @@ __all__ = [
     "RunRecord",
     "Timeline",
     "Verdict",
-    "overall",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,11 +9,7 @@ from groupsim.metrics import Summary
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
 
-__all__ = ["Expectations", "Heading", "Outcome", "Verdict", "overall"]
-
-MET: Final = "met"
-NOT_MET: Final = "not met"
-UNDECIDED: Final = "undecided"
+__all__ = ["Expectations", "Heading", "Outcome", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +64,3 @@ class Expectations:
         if event.kind == "expectation":
             texts: dict[str, Any] = {name: str(text) for name, text in event.fields.items()}
             self.found.append(Verdict(**texts))
-
-
-def overall(verdicts: Iterable[str], *, status: str = "finished") -> str:
-    """Return the verdict of a whole run.
-
-    One broken expectation is enough for "not met"; a run that did not come to its end is undecided
-    otherwise.
-    """
-    seen = list(verdicts)
-    if NOT_MET in seen:
-        return NOT_MET
-    return UNDECIDED if UNDECIDED in seen or status != "finished" else MET

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from groupsim.metrics import Metrics
-from groupsim.report.model import Expectations, Outcome, overall
+from groupsim.metrics.verdicts import overall
+from groupsim.report.model import Expectations, Outcome
 from groupsim.report.narrator import Line, Narrator, Timeline
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
@@ -60,7 +61,7 @@ class RunRecord:
             end_us=end_us,
             events=events,
             trace_sha256=trace_sha256,
-            verdict=overall((one.verdict for one in verdicts), status=status),
+            verdict=overall((one.verdict for one in verdicts), finished=status == "finished"),
             expectations=verdicts,
             summary=self.metrics.finish(end_us),
             reproduce=reproduce,

@@ -14,17 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from groupsim.metrics import Metrics
+from groupsim.metrics.verdicts import MET, NOT_MET, UNDECIDED, Verdict
 from groupsim.scenario.durations import duration_text
 from groupsim.scenario.expect import CommitCount, CommittedAt, Expectation, RaisedCount
 from groupsim.scenario.model import Scenario
 from groupsim.scenario.selection import select
 from groupsim.scenario.verdicts import (
-    MET,
-    NOT_MET,
-    UNDECIDED,
     Check,
     ExpectationResult,
-    Verdict,
     expectation_text,
     state_verdict,
     value_verdict,

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from groupsim.metrics import Metrics, Summary
+from groupsim.metrics.verdicts import Verdict, overall
 from groupsim.runtime import Script, run
 from groupsim.scenario.assembly import build
 from groupsim.scenario.expectations import Judge
 from groupsim.scenario.faults import Fault, ScenarioError
 from groupsim.scenario.model import Scenario
-from groupsim.scenario.verdicts import ExpectationResult, Verdict, overall
+from groupsim.scenario.verdicts import ExpectationResult
 from groupsim.trace.writer import TraceWriter
 
 __all__ = ["Observer", "RunResult", "run_scenario"]
@@ -98,7 +99,7 @@ def run_scenario(
     return RunResult(
         scenario=scenario,
         seed=seed,
-        verdict=overall(results),
+        verdict=overall(result.verdict for result in results),
         expectations=tuple(results),
         metrics=metrics.finish(simulation.now_us),
         trace_sha256=writer.sha256(),

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from groupsim.metrics.verdicts import MET, NOT_MET, UNDECIDED, Verdict
 from groupsim.scenario.durations import duration_text
 
 __all__ = [
-    "MET",
-    "NOT_MET",
-    "UNDECIDED",
     "Check",
     "ExpectationResult",
-    "Verdict",
     "expectation_text",
-    "overall",
     "state_verdict",
     "value_verdict",
     "window_verdict",
 ]
-
-Verdict = Literal["met", "not met", "undecided"]
-MET: Final = "met"
-NOT_MET: Final = "not met"
-UNDECIDED: Final = "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +27,6 @@ class ExpectationResult:
     expectation: str
     verdict: Verdict
     found: str
-
-
-def overall(results: Iterable[ExpectationResult]) -> Verdict:
-    """Return the verdict on all: one that is not met decides, then one that is undecided."""
-    verdicts = [result.verdict for result in results]
-    if NOT_MET in verdicts:
-        return NOT_MET
-    return UNDECIDED if UNDECIDED in verdicts else MET
 
 
 @dataclass(slots=True)

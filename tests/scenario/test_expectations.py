@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from groupsim.metrics.verdicts import overall
 from groupsim.scenario import Scenario, parse_scenario
 from groupsim.scenario.expectations import Judge
-from groupsim.scenario.verdicts import overall
 from groupsim.trace.events import Event
 
 HEAD = """\
@@ -245,7 +245,8 @@ def test_the_worst_decides() -> None:
         judge.feed(happened)
     results = judge.results(40 * S)
     assert [result.verdict for result in results] == ["met", "undecided", "not met"]
-    assert overall(results) == "not met"
-    assert overall(results[:2]) == "undecided"
-    assert overall(results[:1]) == "met"
+    verdicts = [result.verdict for result in results]
+    assert overall(verdicts) == "not met"
+    assert overall(verdicts[:2]) == "undecided"
+    assert overall(verdicts[:1]) == "met"
     assert overall(()) == "met"

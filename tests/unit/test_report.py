@@ -11,7 +11,8 @@ from rich.console import Console
 
 from groupsim.coordinator.effects import CoordinatorLog
 from groupsim.metrics import Rebalance
-from groupsim.report import Expectations, Heading, Line, Narrator, Outcome, Timeline, overall
+from groupsim.metrics.verdicts import overall
+from groupsim.report import Expectations, Heading, Line, Narrator, Outcome, Timeline
 from groupsim.report.jsonout import report_object, to_json
 from groupsim.report.table import rebalance_rows
 from groupsim.report.terminal import TerminalReport, console_for
@@ -230,8 +231,8 @@ def test_verdict_of_a_run() -> None:
     assert overall([]) == overall(["met"]) == "met"
     assert overall(["met", "undecided"]) == "undecided"
     assert overall(["undecided", "not met"]) == "not met"
-    assert overall(["met"], status="interrupted") == "undecided"
-    assert overall(["not met"], status="interrupted") == "not met"
+    assert overall(["met"], finished=False) == "undecided"
+    assert overall(["not met"], finished=False) == "not met"
 
 
 @pytest.mark.parametrize(
