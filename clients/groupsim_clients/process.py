@@ -182,6 +182,12 @@ class ConsumerProcess:
     ) -> list[ClientEffect]:
         heartbeat = coordinator.heartbeat
         if now_ms < heartbeat.heartbeat_deadline_ms:
+            # woken for a timeout of something that has been answered since
+            self._next_wake_ms = min(
+                heartbeat.heartbeat_deadline_ms,
+                self._slow_at_ms,
+                heartbeat.session_deadline_ms,
+            )
             return []
         self._ctx.now_ms = now_ms
         client = coordinator.client

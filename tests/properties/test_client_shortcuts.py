@@ -44,14 +44,16 @@ STEPS = st.lists(
 CONFIG = {
     "session.timeout.ms": 10_000,
     "max.poll.interval.ms": 12_000,
-    "request.timeout.ms": 8_000,
     "retry.backoff.ms": 300,
 }
 
 
-def play(steps: list[tuple[str, Any]], work: dict[str, Any]) -> list[Happened]:
+def play(
+    steps: list[tuple[str, Any]], work: dict[str, Any], request_timeout_ms: int = 8_000
+) -> list[Happened]:
     """What a client does in this story."""
-    bench = ClientBench(CONFIG, rates={"t": 1}, work={"on_error": "continue", **work})
+    config = {**CONFIG, "request.timeout.ms": request_timeout_ms}
+    bench = ClientBench(config, rates={"t": 1}, work={"on_error": "continue", **work})
     bench.auto[HeartbeatRequest] = None
     bench.stable()
     for what, value in steps:
@@ -70,11 +72,13 @@ def play(steps: list[tuple[str, Any]], work: dict[str, Any]) -> list[Happened]:
 
 
 @settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-@given(steps=STEPS, busy=st.booleans())
-def test_turns_that_are_not_taken(steps: list[tuple[str, Any]], busy: bool) -> None:
+@given(steps=STEPS, busy=st.booleans(), timeout_ms=st.sampled_from([2_000, 8_000]))
+def test_turns_that_are_not_taken(
+    steps: list[tuple[str, Any]], busy: bool, timeout_ms: int
+) -> None:
     """1.4, CH-05: everything happens when it happens if every turn of the thread is taken."""
     work = {"processing_ms": 4_321} if busy else {}
-    lazy = play(steps, work)
+    lazy = play(steps, work, timeout_ms)
     right = HeartbeatThread.next_turn_ms
 
     def every_turn(self: HeartbeatThread, *, polling: bool, fetching: bool) -> int:
@@ -84,18 +88,18 @@ def test_turns_that_are_not_taken(steps: list[tuple[str, Any]], busy: bool) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HeartbeatThread, "next_turn_ms", every_turn)
         never_steady(patch)  # the hot path takes no turns that are not needed
-        assert play(steps, work) == lazy
+        assert play(steps, work, timeout_ms) == lazy
 
 
 @settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-@given(steps=STEPS, busy=st.booleans())
-def test_hot_path(steps: list[tuple[str, Any]], busy: bool) -> None:
+@given(steps=STEPS, busy=st.booleans(), timeout_ms=st.sampled_from([2_000, 8_000]))
+def test_hot_path(steps: list[tuple[str, Any]], busy: bool, timeout_ms: int) -> None:
     """CH-02, CH-04, CH-10: steady heartbeats handled the long way give the same run."""
     work = {"processing_ms": 4_321} if busy else {}
-    short = play(steps, work)
+    short = play(steps, work, timeout_ms)
     with pytest.MonkeyPatch.context() as patch:
         never_steady(patch)
-        assert play(steps, work) == short
+        assert play(steps, work, timeout_ms) == short
 
 
 def never_steady(patch: pytest.MonkeyPatch) -> None:
