@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from groupsim.protocol._buffer import Reader, SchemaError, Writer
 from groupsim.protocol.consumer_protocol import (
@@ -25,7 +26,10 @@ class CooperativeStickyAssignor(AbstractStickyAssignor):
     """
 
     name = "cooperative-sticky"
-    supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    supported_protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (
+        RebalanceProtocol.COOPERATIVE,
+        RebalanceProtocol.EAGER,
+    )
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes:
         """The generation of the last assignment, −1 at first, as int32."""
