@@ -277,6 +277,16 @@ class ClientProcess:
         time_us = self.clock.reaches_us(now_ms)
         return 0 if known is None else known.log_end_offset(partition, time_us)
 
+    def next_record_ms(self, topic: str, partition: int, offset: int) -> int | None:
+        """See ``ClientEnvironment``: the first reading of the clock at which the record is there."""
+        known = self._topics.get(topic)
+        exists_us = None if known is None else known.record_exists_us(partition, offset)
+        if exists_us is None:
+            return None
+        local_ms = self.clock.read_ms(exists_us)
+        # read_ms rounds down: the record may come within that millisecond
+        return local_ms if self.clock.reaches_us(local_ms) >= exists_us else local_ms + 1
+
     # the client's end of its connections
 
     def opened(self, connection: Connection) -> None:
@@ -477,3 +487,8 @@ class _Environment:
     def log_end_offset(self, topic: str, partition: int, now_ms: int) -> int:
         """See ``ClientEnvironment``."""
         return self._process.log_end_offset(topic, partition, now_ms)
+
+    def next_record_ms(self, topic: str, partition: int, offset: int, now_ms: int) -> int | None:
+        """See ``ClientEnvironment``."""
+        found = self._process.next_record_ms(topic, partition, offset)
+        return None if found is None else max(found, now_ms)

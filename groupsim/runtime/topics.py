@@ -37,6 +37,12 @@ class Topic:
             return 0
         return max(0, time_us - self.born_us[partition]) * self.rate_per_s // 1_000_000
 
+    def record_exists_us(self, partition: int, offset: int) -> int | None:
+        """When the partition comes to hold the record with this offset; None: never."""
+        if not self.rate_per_s or not 0 <= partition < len(self.born_us):
+            return None
+        return self.born_us[partition] - (-(offset + 1) * 1_000_000 // self.rate_per_s)
+
 
 class Topics:
     """All topics by name, in the order in which they were made. ``version`` grows with changes."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from groupsim.runtime import BrokersSpec, Fixed, NetworkSpec, ProcessClock, UnknownMemberError
+from groupsim.runtime import (
+    BrokersSpec,
+    Fixed,
+    NetworkSpec,
+    ProcessClock,
+    TopicSpec,
+    UnknownMemberError,
+)
 from groupsim.trace.writer import TraceWriter
 from groupsim_clients.machine import Exited
 from tests.unit.fakes import HEARTBEAT, JOIN, Stage, send
@@ -278,3 +285,22 @@ def test_draws_of_one_process_do_not_move_with_others() -> None:
     world.sim.crash("p")
     world.sim.start("p")
     assert [world.puppets["p"][-1].env.draw("jitter", 10**9) for _ in range(5)] != first
+
+
+@pytest.mark.parametrize("rate", [1, 3, 7, 1000, 64_000])
+@pytest.mark.parametrize("clock", [ProcessClock(), ProcessClock(offset_ms=77, rate_ppm=400)])
+def test_next_record_is_the_first_moment_at_which_it_is_there(
+    rate: int, clock: ProcessClock
+) -> None:
+    """One millisecond earlier the log does not hold it; a log that stands still never will."""
+    topics = {"t": TopicSpec(partitions=1, rate_per_s=rate), "still": TopicSpec()}
+    world = Stage(topics=topics)
+    world.puppet("p", clock=clock)
+    env = world.puppets["p"][-1].env
+    for offset in (0, 1, 2, 999, 12_345):
+        found = env.next_record_ms("t", 0, offset, 0)
+        assert env.log_end_offset("t", 0, found) > offset
+        assert env.log_end_offset("t", 0, found - 1) <= offset
+    assert env.next_record_ms("t", 0, 0, 10**9) == 10**9
+    assert env.next_record_ms("still", 0, 0, 5) is None
+    assert env.next_record_ms("t", 1, 0, 5) is None
