@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from groupsim.protocol._base import draft_of
 from groupsim.protocol.effects import Note, note
-from groupsim.protocol.messages import Request, Response, message
+from groupsim.protocol.messages import HeartbeatRequest, Request, Response, message
 
 __all__ = [
     "ANY_NODE",
@@ -35,6 +35,7 @@ __all__ = [
     "Ownership",
     "PollNote",
     "Send",
+    "SteadyHeartbeats",
     "send",
 ]
 
@@ -253,6 +254,29 @@ class ClientMachine(Protocol):
 
     def owned(self) -> tuple[tuple[str, int], ...]:
         """The (topic, partition) pairs the application believes it owns, sorted."""
+        ...
+
+
+class SteadyHeartbeats(Protocol):
+    """What a machine may offer besides ``ClientMachine``: a short way for the steady heartbeats of a
+    settled member, by far the most frequent event of any run.
+
+    The world may ask here first, or leave it to ``wake``; what happens is the same.
+    """
+
+    beat_key: tuple[int, str]
+    """Node id and channel of the connection that heartbeats go out on."""
+    beat_version: int
+    """Their API version."""
+    beat_request: HeartbeatRequest
+    """The one value that all heartbeats of a generation are."""
+    next_beat_ms: int
+    """After a heartbeat: what ``next_wake_ms`` would say."""
+
+    def beat(self, now_ms: int) -> int:
+        """Send a heartbeat if that is all there is to do: its correlation id. 0: nothing was done,
+        and ``wake`` has to be called.
+        """
         ...
 
 

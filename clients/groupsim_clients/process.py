@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupsim.protocol.errors import ErrorCode
-from groupsim.protocol.messages import ApiKey, HeartbeatResponse, Response
+from groupsim.protocol.messages import ApiKey, HeartbeatRequest, HeartbeatResponse, Response
 from groupsim_clients.application import Application
 from groupsim_clients.assignors import Assignor
 from groupsim_clients.behaviour import Behaviour
@@ -60,15 +60,17 @@ class ConsumerProcess:
         self._assignors = assignors
         self._work = work
         self._request_timeout_ms = config.request_timeout_ms
-        self._heartbeat_version = dict(behaviour.api_versions)[ApiKey.HEARTBEAT]
+        self.beat_version = dict(behaviour.api_versions)[ApiKey.HEARTBEAT]
         self._consumer: Consumer | None = None
         self._application: Application | None = None
         self._thread: Steps[Any] | None = None
         self._wait: Wait | None = None
         self._next_wake_ms: int | None = None
         self._steady: ConsumerCoordinator | None = None
-        self._steady_key = (-1, COORDINATOR)
+        self.beat_key = (-1, COORDINATOR)
         self._steady_handler: HeartbeatHandler
+        self.beat_request: HeartbeatRequest
+        self.next_beat_ms = -1
         self._sent: dict[int, int] = {}  # heartbeats of the hot path in flight, and when they left
         self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
         self._calm_until_ms = -1  # the same when nothing is in flight
@@ -139,11 +141,21 @@ class ConsumerProcess:
 
     def wake(self, now_ms: int) -> list[ClientEffect]:
         """The time that was asked for has come."""
+        correlation_id = self.beat(now_ms)
+        if correlation_id:
+            node_id, channel = self.beat_key
+            return [send(correlation_id, node_id, channel, self.beat_version, self.beat_request)]
         steady = self._steady
         if now_ms < self._slow_at_ms and (
             steady is not None and now_ms < steady.heartbeat.session_deadline_ms
         ):
-            return self._steady_heartbeat(steady, now_ms)
+            # woken for a timeout of something that has been answered since
+            self._next_wake_ms = min(
+                steady.heartbeat.heartbeat_deadline_ms,
+                self._slow_at_ms,
+                steady.heartbeat.session_deadline_ms,
+            )
+            return []
         if self._thread is None:
             return []
         self._begin(now_ms)
@@ -177,18 +189,16 @@ class ConsumerProcess:
 
     # -- the hot path --------------------------------------------------------------------------
 
-    def _steady_heartbeat(
-        self, coordinator: ConsumerCoordinator, now_ms: int
-    ) -> list[ClientEffect]:
+    def beat(self, now_ms: int) -> int:
+        """See ``machine.SteadyHeartbeats``: the short way of a settled member."""
+        slow_at_ms = self._slow_at_ms
+        if now_ms >= slow_at_ms:
+            return 0
+        coordinator = self._steady
+        assert coordinator is not None
         heartbeat = coordinator.heartbeat
-        if now_ms < heartbeat.heartbeat_deadline_ms:
-            # woken for a timeout of something that has been answered since
-            self._next_wake_ms = min(
-                heartbeat.heartbeat_deadline_ms,
-                self._slow_at_ms,
-                heartbeat.session_deadline_ms,
-            )
-            return []
+        if not heartbeat.heartbeat_deadline_ms <= now_ms < heartbeat.session_deadline_ms:
+            return 0
         self._ctx.now_ms = now_ms
         client = coordinator.client
         client.correlation_id = correlation_id = client.correlation_id + 1
@@ -196,25 +206,17 @@ class ConsumerProcess:
         heartbeat.heartbeat_deadline_ms = wake_ms = now_ms + heartbeat.interval_ms
         # min() three times would cost as much as the rest of this method
         expires_ms = now_ms + self._request_timeout_ms + 1
-        if expires_ms < self._slow_at_ms:  # noqa: PLR1730
-            self._slow_at_ms = expires_ms
-        if self._slow_at_ms < wake_ms:  # noqa: PLR1730
-            wake_ms = self._slow_at_ms
+        if expires_ms < slow_at_ms:
+            self._slow_at_ms = slow_at_ms = expires_ms
+        if slow_at_ms < wake_ms:  # noqa: PLR1730
+            wake_ms = slow_at_ms
         if heartbeat.session_deadline_ms < wake_ms:  # noqa: PLR1730
             wake_ms = heartbeat.session_deadline_ms
-        self._next_wake_ms = wake_ms
+        self._next_wake_ms = self.next_beat_ms = wake_ms
         thread = coordinator.heartbeat_thread
         assert thread is not None
         thread.turn_taken(now_ms)
-        return [
-            send(
-                correlation_id,
-                self._steady_key[0],
-                COORDINATOR,
-                self._heartbeat_version,
-                self._steady_handler.request,
-            )
-        ]
+        return correlation_id
 
     def _file_heartbeats(self) -> None:
         """What the hot path sent becomes known to the network client, before anything else is."""
@@ -223,7 +225,7 @@ class ConsumerProcess:
         handler = self._steady_handler
         for correlation_id, sent_ms in self._sent.items():
             pending = PendingRequest(
-                self._steady_key,
+                self.beat_key,
                 handler.request,
                 sent_ms,
                 self._request_timeout_ms,
@@ -307,7 +309,8 @@ class ConsumerProcess:
             return
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator
-            self._steady_key = coordinator.key
+            self.beat_key = coordinator.key
             self._steady_handler = coordinator.heartbeat_handler()
+            self.beat_request = self._steady_handler.request
             self._slow_at_ms = app_ms
             self._calm_until_ms = min(wait.deadline_ms, client.next_deadline_ms(in_flight=False))

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from heapq import heappush
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
 from groupsim.runtime.kernel import Handle
@@ -31,6 +31,7 @@ from groupsim_clients.machine import (
     MemberState,
     Order,
     Send,
+    SteadyHeartbeats,
 )
 
 __all__ = ["ClientProcess", "CrashHow", "Dialer", "ProcessState"]
@@ -78,6 +79,7 @@ class ClientProcess:
 
     __slots__ = (
         "_armed_us",
+        "_beats",
         "_before_pause",
         "_bootstrap",
         "_comeback_us",
@@ -131,6 +133,7 @@ class ClientProcess:
         self.state = ProcessState.DOWN
         self.incarnation = 0
         self.machine: ClientMachine | None = None
+        self._beats: SteadyHeartbeats | None = None
         self.member_id = ""
         """The member id that the client last reported, for those who look for the leader."""
         self.ended = ""
@@ -164,8 +167,10 @@ class ClientProcess:
         self.state = ProcessState.RUNNING
         self.member_id = ""
         event = self._event("started", f"incarnation {self.incarnation}")
-        self.machine = self.factory(self.spec, _Environment(self))
-        self._run(event, self.machine.start(self.now_ms()))
+        self.machine = machine = self.factory(self.spec, _Environment(self))
+        if self._plain and hasattr(machine, "beat"):
+            self._beats = cast(SteadyHeartbeats, machine)
+        self._run(event, machine.start(self.now_ms()))
         return event
 
     def stop(self, timeout_ms: int | None, kill_after_ms: int | None) -> int | None:
@@ -397,19 +402,20 @@ class ClientProcess:
         assert machine is not None, f"{self.name} is down and has a wake"
         self._armed_us = _NEVER
         self.world.cause = self._wake_cause
+        beats = self._beats
+        if beats is not None:
+            correlation_id = beats.beat(wake_us // 1000)
+            if correlation_id:  # _carry_out and _rearm, written out for a steady heartbeat
+                connection = self._connections.get(beats.beat_key)
+                if connection is None:
+                    connection = self._connections[beats.beat_key] = self._dial(beats.beat_key)
+                connection.request(correlation_id, beats.beat_version, beats.beat_request)
+                self._wake_ms = wake_ms = beats.next_beat_ms
+                self._armed_us = wake_us = wake_ms * 1000
+                kernel = self._kernel
+                heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
+                return  # the cause of the next wake stays that of this one
         effects = machine.wake(wake_us // 1000 if self._plain else self.clock.read_ms(wake_us))
-        if len(effects) == 1:  # _carry_out and _rearm, written out for a steady heartbeat
-            send = effects[0]
-            if type(send) is Send and self._plain:
-                connection = self._connections.get((send.node_id, send.channel))
-                wake_ms = machine.next_wake_ms()
-                if connection is not None and wake_ms is not None and wake_ms * 1000 > wake_us:
-                    connection.request(send.correlation_id, send.api_version, send.request)
-                    self._wake_ms = wake_ms
-                    self._armed_us = wake_us = wake_ms * 1000
-                    kernel = self._kernel
-                    heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
-                    return  # the cause of the next wake stays that of this one
         self._carry_out(effects)
         self._rearm()
 
@@ -443,7 +449,7 @@ class ClientProcess:
     def _end(self, how: str, event: int, *, vanish: bool) -> None:
         self.state = ProcessState.DOWN
         self.ended = how
-        self.machine = None
+        self.machine = self._beats = None
         self._armed_us = _NEVER
         self._inbox.clear()
         for handle in (self._kill, self._resumes):
