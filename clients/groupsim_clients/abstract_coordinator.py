@@ -25,21 +25,21 @@ from groupsim.protocol.messages import (
     MemberIdentity,
     Request,
 )
-from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.behaviour import Behaviour, SessionTimeout, SyncTimeout
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.errors import JavaError
 from groupsim_clients.futures import RequestFuture
 from groupsim_clients.generation import NO_GENERATION, Generation, JoinState
 from groupsim_clients.heartbeat import Heartbeat, HeartbeatHandler, HeartbeatThread
 from groupsim_clients.join_handlers import JoinHandlers
-from groupsim_clients.machine import ANY_NODE, MemberState, PollNote
+from groupsim_clients.machine import ANY_NODE, AppRaised, MemberState, PollNote
 from groupsim_clients.network_client import BOOTSTRAP, COORDINATOR, NetworkClient
+from groupsim_clients.reactions import Forget, Pace, Reaction
 from groupsim_clients.timing import Context, ExponentialBackoff, Steps, Timer, Wait
 
 __all__ = ["PROTOCOL_TYPE", "AbstractCoordinator"]
 
 PROTOCOL_TYPE = "consumer"
-JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000  # AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE
 MAX_REASON_LENGTH = 255  # JoinGroupRequest.maybeTruncateReason
 _INT_MAX = 2**31 - 1
 _JOIN_GROUP = ApiKey.JOIN_GROUP
@@ -82,6 +82,16 @@ class AbstractCoordinator(abc.ABC):
         self.rejoin_needed = True
         self.rejoin_reason = ""
         self.needs_join_prepare = True
+        self.join_not_before_ms = 0
+        """No JoinGroup before this time; always past for clients that do not pace joins."""
+        self.loses_all = False
+        """What is held is lost, although generation and member id may be kept."""
+        self.dead: JavaError | None = None
+        self._reactions = dict(behaviour.reactions)
+        self._join_reacted = False
+        self._failed_sessions = 0
+        first_ms, most_ms = behaviour.join_backoff_ms
+        self._join_backoff = ExponentialBackoff(ctx, first_ms, most_ms, "join-backoff")
         self.forgets_member_id = False
         """The next JoinGroup starts as a new member (a misbehaviour)."""
         self.join_future: RequestFuture[bytes] | None = None
@@ -124,6 +134,15 @@ class AbstractCoordinator(abc.ABC):
     def rejoin_needed_or_pending(self) -> bool:
         """Whether the join loop has something to do (CP-07)."""
         return self.rejoin_needed or self.join_future is not None
+
+    @property
+    @abc.abstractmethod
+    def cooperative(self) -> bool:
+        """Whether partitions are kept over a rebalance."""
+
+    @abc.abstractmethod
+    def protocol_chosen(self, name: str) -> None:
+        """The group has chosen this protocol."""
 
     # -- coordinator lookup ----------------------------------------------------------------------
 
@@ -241,7 +260,8 @@ class AbstractCoordinator(abc.ABC):
             number = _INT_MAX - found.node_id
             self._coordinator_text = f"{found.host}:{found.port} (id: {number} rack: null)"
             self.ctx.log("info", f"Discovered group coordinator {self._coordinator_text}")
-            self.heartbeat.reset_session_timeout()  # CJ-04: and nothing else
+            if self.behaviour.lookup_is_contact:
+                self.heartbeat.reset_session_timeout()  # CJ-04: and nothing else
             future.complete(None)
         elif found.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED:  # CJ-05
             future.fail(JavaError.group_authorization(self.group_id))
@@ -307,6 +327,10 @@ class AbstractCoordinator(abc.ABC):
                 ):
                     self.needs_join_prepare = True
                     return False
+            if self.ctx.now_ms < self.join_not_before_ms and self.join_future is None:
+                yield from timer.sleep(self.join_not_before_ms - self.ctx.now_ms)
+                if self.ctx.now_ms < self.join_not_before_ms:
+                    return False
             future = self._initiate_join()
             yield from self.client.poll_until(future, timer)
             if not future.done:
@@ -318,8 +342,11 @@ class AbstractCoordinator(abc.ABC):
         return True
 
     def _join_succeeded(self, assignment: bytes) -> Steps[None]:
+        if self.behaviour.stable_when_polled and self.state is JoinState.COMPLETING_REBALANCE:
+            self._handlers.now_stable()
         generation, state = self.generation, self.state
         if not generation.was_reset and state is JoinState.STABLE:  # CR-20
+            self._failed_sessions = 0
             yield from self.on_join_complete(generation, assignment)
             self.join_future = None  # CR-21: only now, so that a callback that threw is repeated
             self.needs_join_prepare = True
@@ -332,6 +359,9 @@ class AbstractCoordinator(abc.ABC):
 
     def _join_failed(self, error: JavaError, timer: Timer) -> Steps[bool]:
         self.join_future = None
+        reacted, self._join_reacted = self._join_reacted, False
+        if reacted:
+            return self.dead is None
         if error.exception != "MemberIdRequiredException":  # CR-22
             self.request_rejoin(
                 f"rebalance failed due to {error.exception}",
@@ -363,6 +393,8 @@ class AbstractCoordinator(abc.ABC):
         if self.forgets_member_id:
             self.forgets_member_id = False
             self.set_state(self.state, "the member id was forgotten", NO_GENERATION)
+        if self.behaviour.join_interval_ms:
+            self.join_not_before_ms = self.ctx.now_ms + self.behaviour.join_interval_ms
         self.ctx.log("info", "(Re-)joining group")
         self.send(self._join_request(), self._handlers.join_group, future, self._join_timeout_ms())
         return future
@@ -383,12 +415,20 @@ class AbstractCoordinator(abc.ABC):
     def _join_timeout_ms(self) -> int:
         if self.behaviour.impatient_join:
             return self.config.request_timeout_ms
-        lapse_ms = self.config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
+        lapse_ms = self.config.max_poll_interval_ms + self.behaviour.join_timeout_extra_ms
         if lapse_ms > _INT_MAX:  # CJ-23: Java's sum overflows and the plain value wins
             lapse_ms = self.config.max_poll_interval_ms
         if self.behaviour.join_timeout_at_least_request_timeout:
             return max(self.config.request_timeout_ms, lapse_ms)
         return lapse_ms
+
+    def sync_timeout_ms(self) -> int:
+        """How long a SyncGroup may take."""
+        if self.behaviour.sync_timeout is SyncTimeout.SESSION:
+            return self.config.session_timeout_ms + 3_000  # rd_kafka_SyncGroupRequest
+        if self.behaviour.sync_timeout is SyncTimeout.REBALANCE:
+            return self.config.max_poll_interval_ms + 10_000  # kgo, connTimeouter.timeouts
+        return self.config.request_timeout_ms
 
     def send(
         self,
@@ -431,6 +471,8 @@ class AbstractCoordinator(abc.ABC):
 
     def shown_state(self, state: JoinState) -> str:
         """The state's name in this client."""
+        if self.behaviour.state_names:
+            return self.behaviour.state_names[list(JoinState).index(state)]
         if self.behaviour.merged_rebalancing_state and state.rebalancing:
             return "REBALANCING"
         return state.value
@@ -467,7 +509,83 @@ class AbstractCoordinator(abc.ABC):
         member_id = self.generation.member_id if keep_member_id else ""
         self.set_state(JoinState.UNJOINED, reason, Generation(-1, member_id, None))
         self.request_rejoin(reason)
-        self.needs_join_prepare = True
+        if self.behaviour.reset_repeats_prepare:
+            self.needs_join_prepare = True
+
+    # -- reactions of other clients --------------------------------------------------------------
+
+    def reacts(self, api: str, failure: ErrorCode | JavaError) -> bool:
+        """Do what the profile's table says of this failure; False: it says nothing."""
+        reactions = self._reactions
+        if not reactions:
+            return False
+        code = failure if isinstance(failure, ErrorCode) else None
+        reaction = reactions.get((api, code), reactions.get((api, None)))
+        if reaction is None:
+            return False
+        if reaction.unless_rebalancing and self.state is not JoinState.STABLE:
+            return True
+        error = failure if isinstance(failure, JavaError) else JavaError.of(failure)
+        self._react(reaction, error, f"{error.exception} from {api}")
+        if api == "join" and reaction.pace is Pace.PACED:
+            self.join_not_before_ms += self.behaviour.join_error_delay_ms
+        return True
+
+    def told_as(self, api: str, code: ErrorCode) -> JavaError:
+        """The error under the name that the application of this client sees."""
+        reaction = self._reactions.get((api, code))
+        if reaction is None or not reaction.exception:
+            return JavaError.of(code)
+        return JavaError(reaction.exception, code.message)
+
+    def join_reacts(
+        self, api: str, failure: ErrorCode | JavaError, future: RequestFuture[bytes]
+    ) -> bool:
+        """The same for what fails a join; the join ends with it."""
+        if not self.reacts(api, failure):
+            return False
+        self._join_reacted = True
+        future.fail(failure if isinstance(failure, JavaError) else JavaError.of(failure))
+        return True
+
+    def _react(self, reaction: Reaction, error: JavaError, reason: str) -> None:
+        if reaction.shown:
+            self.ctx.note(AppRaised(call="poll", exception=error.exception, detail=error.detail))
+        if reaction.unknown_coordinator:
+            self.mark_coordinator_unknown(reason)
+        if reaction.stops_heartbeats:
+            if self.heartbeat_thread is not None:
+                self.heartbeat_thread.enabled = False
+            return
+        if reaction.fatal:
+            self.dead = error
+        generation = self.generation
+        if reaction.forget is Forget.MEMBER_ID:
+            generation = NO_GENERATION
+        elif reaction.forget is Forget.GENERATION:
+            generation = Generation(-1, generation.member_id, None)
+        state = self.state
+        if reaction.lost or (reaction.lost_if_cooperative and self.cooperative):
+            self.loses_all = self.needs_join_prepare = True
+            state = JoinState.UNJOINED
+        self.set_state(state, reason, generation)
+        if reaction.rejoin:
+            self.request_rejoin(reason)
+        if reaction.pace is Pace.AT_ONCE:
+            self.join_not_before_ms = 0
+        elif reaction.pace is Pace.BACKOFF:
+            wait_ms = self._join_backoff.backoff(self._failed_sessions)
+            self.join_not_before_ms = self.ctx.now_ms + wait_ms
+            self._failed_sessions += 1
+
+    def handle_answers(self) -> None:
+        """Handle answers while the application is away (``Background``)."""
+        try:
+            self.client.poll_now()
+        except JavaError as error:  # metadata's: kept for the application's next call
+            self.client.metadata.fatal_error = error
+
+    # -- wanting to join again -------------------------------------------------------------------
 
     def request_rejoin(self, reason: str, full_reason: str | None = None) -> None:
         """Want to join again; ``reason`` goes into the JoinGroup (1.6)."""
@@ -524,10 +642,23 @@ class AbstractCoordinator(abc.ABC):
     def handle_session_timeout(self) -> None:
         """No answer that counts for ``session.timeout.ms`` (CH-06)."""
         reason = "session timed out without receiving a heartbeat response"
-        if self.behaviour.session_timeout_loses_membership:
+        what = self.behaviour.session_timeout
+        if what is SessionTimeout.EXPELLED:
             self._reset_and_rejoin(reason)
+        elif what is SessionTimeout.SESSION_FAILS:
+            failed = Reaction(lost=True, shown=True, pace=Pace.BACKOFF)
+            self._react(failed, JavaError.timeout(reason), reason)
         else:
             self.mark_coordinator_unknown(reason)
+
+    @property
+    def expelled(self) -> bool:
+        """Whether the member has given its session up by itself and is to join again."""
+        return (
+            self.behaviour.session_timeout is not SessionTimeout.LOOKUP
+            and self.state is JoinState.UNJOINED
+            and self.rejoin_needed
+        )
 
     def handle_poll_timeout_expiry(self) -> None:
         """The application has not polled for ``max.poll.interval.ms``: leave (CL-03)."""
@@ -546,11 +677,19 @@ class AbstractCoordinator(abc.ABC):
 
     # -- leaving ---------------------------------------------------------------------------------
 
+    def leave_on_unsubscribe(self, reason: str) -> None:
+        """Leave because nothing is subscribed to any more (CL-09)."""
+        static = self.config.group_instance_id is not None
+        self._leave(reason, sending=not static or self.behaviour.static_unsubscribe_leaves)
+
     def maybe_leave_group(self, reason: str) -> None:
         """Send LeaveGroup where it is due, then forget the membership in any case (CL-01, CL-03)."""
+        self._leave(reason, sending=self.config.group_instance_id is None)
+
+    def _leave(self, reason: str, *, sending: bool) -> None:
         member_id = self.generation.member_id
         if (
-            self.config.group_instance_id is None
+            sending
             and not self.coordinator_unknown()
             and self.state is not JoinState.UNJOINED
             and member_id

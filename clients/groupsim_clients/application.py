@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from groupsim.protocol.consumer_protocol import TopicPartition
+from groupsim_clients.behaviour import Background
 from groupsim_clients.consumer import Batch, Consumer
 from groupsim_clients.errors import JavaError, WakeupError
 from groupsim_clients.machine import AppRaised, ClientSpec, Order, PollNote
@@ -41,6 +42,8 @@ class Application:
         self._ctx = ctx
         self._spec = spec
         self._consumer = consumer
+        self._behaviour = consumer.behaviour
+        self._goes_on = consumer.behaviour.background is Background.EVERYTHING
         self._calls: dict[str, int] = {}
         self.orders: deque[Order] = deque()
         self.idle = False
@@ -143,7 +146,10 @@ class Application:
         worth_a_note = duration_ms >= _WORTH_A_NOTE_MS
         if worth_a_note:
             self._ctx.note(PollNote(event="processing_started", duration_ms=duration_ms))
-        yield from self._spend(duration_ms)
+        if self._goes_on:
+            yield from self._consumer.attend(duration_ms)
+        else:
+            yield from self._spend(duration_ms)
         if worth_a_note:
             self._ctx.note(PollNote(event="processing_finished", duration_ms=duration_ms))
         self._maybe_raise("processing")
@@ -161,7 +167,7 @@ class Application:
         if self.work.on_error == "close":
             yield from self._shut_down({})
             return f"closed after {error.exception}"
-        yield from self._rest(self._ctx.now_ms + self.work.error_pause_ms)
+        yield from self._rest(self._ctx.now_ms + max(1, self.work.error_pause_ms))
         return ""
 
     def _shut_down(self, arguments: Mapping[str, Any]) -> Steps[None]:
@@ -222,8 +228,10 @@ class Application:
         """A rebalance callback (see ``RebalanceListener``)."""
         del partitions
         place = f"on_{callback}"
-        if callback == "lost" and not self._has_on_lost:  # CC-23: the interface's default
-            place = "on_revoked"
+        if callback == "lost" and not self._has_on_lost:
+            if not self._behaviour.lost_falls_back_to_revoked:
+                return
+            place = "on_revoked"  # CC-23: the interface's default
         spread = {
             "on_assigned": self.work.on_assigned,
             "on_revoked": self.work.on_revoked,

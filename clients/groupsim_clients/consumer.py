@@ -59,6 +59,7 @@ class Consumer:
     ) -> None:
         self._ctx = ctx
         self.config = config
+        self.behaviour = behaviour
         self.subscriptions = SubscriptionState()
         self.metadata = Metadata(ctx, config, self.subscriptions)
         self.client = NetworkClient(ctx, config, behaviour, self.metadata)
@@ -147,7 +148,7 @@ class Consumer:
         """
         if self.coordinator is not None:
             yield from self.coordinator.on_leave_prepare()
-            self.coordinator.maybe_leave_group("the consumer unsubscribed from all topics")
+            self.coordinator.leave_on_unsubscribe("the consumer unsubscribed from all topics")
         self.subscriptions.unsubscribe()
         self._ctx.log("info", "Unsubscribed all topics or patterns and assigned partitions")
 
@@ -209,6 +210,16 @@ class Consumer:
         if self._poll_timer is not None:
             self._poll_timer.deadline_ms = self._ctx.now_ms
             self._return_early = True
+
+    def attend(self, duration_ms: int) -> Steps[None]:
+        """Let the membership go on for so long while the application works (``Background``)."""
+        until_ms = self._ctx.now_ms + duration_ms
+        while self._ctx.now_ms < until_ms:
+            ready = yield from self._update_assignment(Timer(self._ctx, 0))
+            wait = Timer(self._ctx, 0)
+            wait.deadline_ms, steady = self._nothing_before_ms(ready=ready, records=False)
+            wait.deadline_ms = min(wait.deadline_ms, until_ms)
+            yield from self.client.poll(wait, steady=steady)
 
     def _update_assignment(self, timer: Timer) -> Steps[bool]:
         coordinator = self.coordinator
@@ -277,7 +288,7 @@ class Consumer:
             timer.deadline_ms += (late_ms // step_ms + 1) * step_ms
         return self._collect()
 
-    def _nothing_before_ms(self, *, ready: bool) -> tuple[int, bool]:
+    def _nothing_before_ms(self, *, ready: bool, records: bool = True) -> tuple[int, bool]:
         """Until when a look around would find nothing new, and whether the state is steady (CP-12,
         CR-26).
 
@@ -285,7 +296,7 @@ class Consumer:
         is not ready they set the pace, so then the bound is Java's.
         """
         coordinator = self.coordinator
-        until_ms = self._next_record_ms()
+        until_ms = self._next_record_ms() if records else FOREVER
         if coordinator is None:
             return until_ms, True
         if coordinator.join_future is not None and not coordinator.join_future.done:
@@ -295,6 +306,8 @@ class Consumer:
             if self.config.enable_auto_commit:
                 until_ms = min(until_ms, coordinator.offsets.next_auto_commit_ms)
             return until_ms, True
+        if coordinator.join_not_before_ms > self._ctx.now_ms:
+            return min(until_ms, coordinator.join_not_before_ms), False
         return min(until_ms, self._ctx.now_ms + max(1, self._pace_ms(missing=missing))), False
 
     def _pace_ms(self, *, missing: bool) -> int:

@@ -35,7 +35,11 @@ from groupsim_clients.timing import FOREVER, Context, Steps, Timer
 
 __all__ = ["ConsumerCoordinator", "MetadataSnapshot", "common_protocol"]
 
+_SIMPLE = frozenset({"range", "roundrobin"})
 _BUILT_IN = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+
+
+_NO_RACKS: frozenset[str | None] = frozenset()
 
 
 class MetadataSnapshot:
@@ -55,10 +59,9 @@ class MetadataSnapshot:
     ) -> None:
         self.version = version
         self.partitions = {
-            topic: tuple(
-                frozenset(info.racks) if rack is not None else frozenset()
-                for info in cluster[topic]
-            )
+            topic: (_NO_RACKS,) * len(cluster[topic])
+            if rack is None
+            else tuple(frozenset(info.racks) for info in cluster[topic])
             for topic in topics
             if topic in cluster
         }
@@ -126,7 +129,11 @@ class ConsumerCoordinator(AbstractCoordinator):
         self.group_metadata = Generation(-1, "", None)
         self.invoker = ListenerInvoker(ctx, subscriptions, lambda: self.generation.generation_id)
         self.offsets = Offsets(self, subscriptions)
+        self.invoker.blocks_heartbeats = int(behaviour.callbacks_block_heartbeats)
         self._prepare_timer: Timer | None = None
+        self._downgraded = False
+        self._death_told = False
+        self._own_plan: bytes | None = None
         self.metadata.request_update(reset_backoff=True)
 
     # -- poll ------------------------------------------------------------------------------------
@@ -146,6 +153,9 @@ class ConsumerCoordinator(AbstractCoordinator):
                     "User configured partition.assignment.strategy to empty while trying to "
                     "subscribe for group protocol to auto assign partitions"
                 )
+            if self.dead is not None:
+                self._after_death(self.dead)
+                return True
             self.poll_heartbeat()
             if self.behaviour.heartbeats_only_in_poll:
                 yield from self.heartbeat_between_messages(timer)
@@ -156,6 +166,8 @@ class ConsumerCoordinator(AbstractCoordinator):
             if self.rejoin_needed_or_pending():
                 if self.subscriptions.has_pattern and not (yield from self._refresh_pattern(timer)):
                     return False
+                if self.behaviour.existing_topics_only and not self._topics_now():
+                    return False
                 join_timer = timer if wait_for_join else Timer(self.ctx, 0)  # CP-03
                 if not (yield from self.ensure_active_group(join_timer)):
                     return False
@@ -163,6 +175,23 @@ class ConsumerCoordinator(AbstractCoordinator):
             self.client.poll_now()
         self.offsets.maybe_auto_commit()
         return True
+
+    def _after_death(self, error: JavaError) -> None:
+        """A fatal error ended the instance: everything is gone, nothing is joined any more.
+
+        Raises:
+            JavaError: the error, the first time.
+
+        """
+        self.client.poll_now()
+        if self._death_told:
+            return
+        self._death_told = True
+        held = self.subscriptions.assigned()
+        if held:
+            self.subscriptions.assign(())
+            self.invoker.gave_up("lost", held)
+        raise error
 
     def _refresh_pattern(self, timer: Timer) -> Steps[bool]:
         if self.metadata.allowed_now():  # CP-08
@@ -176,7 +205,7 @@ class ConsumerCoordinator(AbstractCoordinator):
         """Whether to join: metadata changed (leader), subscription changed, or wanted (CP-04 to
         CP-07).
         """
-        if not self.subscriptions.has_auto_assigned:
+        if not self.subscriptions.has_auto_assigned or self.dead is not None:
             return False
         at_assignment = self.assignment_snapshot
         if at_assignment is not None and not at_assignment.matches(self.metadata_snapshot):
@@ -186,7 +215,7 @@ class ConsumerCoordinator(AbstractCoordinator):
                 f"to {self.metadata_snapshot}",
             )
             return True
-        joined, now = self.joined_subscription, self.subscriptions.subscription
+        joined, now = self.joined_subscription, self._topics_now()
         if joined is not None and joined != now:
             self.request_rejoin_if_necessary(
                 "subscription has changed",
@@ -195,6 +224,26 @@ class ConsumerCoordinator(AbstractCoordinator):
             )
             return True
         return super().rejoin_needed_or_pending()
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the rebalance protocol is COOPERATIVE."""
+        return self.protocol is RebalanceProtocol.COOPERATIVE
+
+    def protocol_chosen(self, name: str) -> None:
+        """Take the protocol of the assignor that the group has chosen, if this client does so."""
+        if not self.behaviour.protocol_follows_group:
+            return
+        chosen = max(self._assignor(name).supported_protocols)
+        self._downgraded = self.cooperative and chosen is RebalanceProtocol.EAGER
+        self.protocol = chosen
+
+    def _topics_now(self) -> frozenset[str]:
+        """The topics to join with."""
+        topics = self.subscriptions.subscription
+        if not self.behaviour.existing_topics_only:
+            return topics
+        return frozenset(topic for topic in topics if topic in self.metadata.topics)
 
     def maybe_update_subscription_metadata(self) -> None:
         """Take a newer metadata version in: pattern, then snapshot (CP-01)."""
@@ -221,7 +270,7 @@ class ConsumerCoordinator(AbstractCoordinator):
 
     def protocols(self) -> tuple[JoinGroupRequestProtocol, ...]:
         """One entry for each assignor; also records the joined subscription (CJ-24)."""
-        self.joined_subscription = self.subscriptions.subscription
+        self.joined_subscription = self._topics_now()
         topics = tuple(sorted(self.joined_subscription))
         return tuple(
             JoinGroupRequestProtocol(
@@ -231,14 +280,25 @@ class ConsumerCoordinator(AbstractCoordinator):
                         topics=topics,
                         user_data=assignor.subscription_user_data(topics),
                         owned_partitions=self.subscriptions.assigned(),
-                        generation_id=self.generation.generation_id,
+                        generation_id=self._generation_for(assignor),
                         rack_id=self.config.client_rack,
                     ),
-                    self.behaviour.subscription_version,
+                    self._version_for(assignor),
                 ),
             )
             for assignor in self.assignors
         )
+
+    def _generation_for(self, assignor: Assignor) -> int:
+        if assignor.name in _SIMPLE and not self.behaviour.simple_generation:
+            return -1
+        return self.generation.generation_id
+
+    def _version_for(self, assignor: Assignor) -> int:
+        version = self.behaviour.cooperative_subscription_version
+        if version is not None and assignor.name == "cooperative-sticky":
+            return version
+        return self.behaviour.subscription_version
 
     def on_join_prepare(self, timer: Timer, generation_id: int, member_id: str) -> Steps[bool]:
         """Commit, then give up what is lost or revoked (CJ-12 to CJ-18)."""
@@ -250,7 +310,8 @@ class ConsumerCoordinator(AbstractCoordinator):
             return False
         error = None
         assigned = self.subscriptions.assigned()
-        if generation_id == -1 or not member_id:  # CJ-14
+        first = self.behaviour.revokes_before_first_join and not assigned
+        if (generation_id == -1 or not member_id or self.loses_all) and not first:  # CJ-14
             if assigned:
                 self.ctx.log(
                     "info",
@@ -263,16 +324,24 @@ class ConsumerCoordinator(AbstractCoordinator):
         else:  # CJ-16
             subscription = self.subscriptions.subscription
             dropped = tuple(p for p in assigned if p.topic not in subscription)
-            if dropped:
+            if dropped or self.behaviour.revokes_at_session_end:
                 kept = tuple(p for p in assigned if p.topic in subscription)
                 error = yield from self._give_up("revoked", dropped, kept)
         self.is_leader = False  # CJ-17
         self.subscriptions.reset_group_subscription()
+        if self.loses_all or not self.cooperative:
+            self._unpaced()
+        self.loses_all = False
         self._prepare_timer = None
         self.offsets.forget_prepare_commit()
         if error is not None:
             raise JavaError.from_callback(error)
         return True
+
+    def _unpaced(self) -> None:
+        """What was held is given up: no interval before the join that follows."""
+        if self.behaviour.join_interval_ms:
+            self.join_not_before_ms = 0
 
     def _commit_before_join(self, timer: Timer, prepare_timer: Timer) -> Steps[bool]:
         offsets = self.offsets
@@ -323,7 +392,7 @@ class ConsumerCoordinator(AbstractCoordinator):
     ) -> Steps[dict[str, bytes]]:
         """Assign for the whole group (CS-03 to CS-11)."""
         assignor = self._assignor(protocol)
-        group = tuple(self._group_member(member) for member in members)  # CS-04
+        group = self._group(members)
         topics = {topic for member in group for topic in member.subscription.topics}
         yield from self._update_group_subscription(topics)  # CS-05
         self.is_leader = True  # CS-06
@@ -335,6 +404,10 @@ class ConsumerCoordinator(AbstractCoordinator):
                 "assignment.",
             )
             self.assignment_snapshot = self.metadata_snapshot
+            if self.behaviour.plans_when_skipped:
+                plan = self._assign(assignor, group)
+                own = plan.get(self.generation.member_id, ())
+                self._own_plan = self._encoded(own)
             return {}
         plan = self._assign(assignor, group)  # CS-08
         trusted = assignor.name == "cooperative-sticky" and self.behaviour.trusts_cooperative_sticky
@@ -348,11 +421,13 @@ class ConsumerCoordinator(AbstractCoordinator):
             f"Finished assignment for group at generation {self.generation.generation_id}: "
             + _plan_text(plan),
         )
-        version = self.behaviour.subscription_version
-        return {
-            member_id: encode_assignment(Assignment(partitions=partitions), version)
-            for member_id, partitions in plan.items()
-        }
+        return {member_id: self._encoded(partitions) for member_id, partitions in plan.items()}
+
+    def _encoded(self, partitions: tuple[TopicPartition, ...]) -> bytes:
+        version = self.behaviour.assignment_version
+        if version is None:
+            version = self.behaviour.subscription_version
+        return encode_assignment(Assignment(partitions=partitions), version)
 
     def _assign(
         self, assignor: Assignor, group: Sequence[GroupMember]
@@ -364,6 +439,17 @@ class ConsumerCoordinator(AbstractCoordinator):
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
             # an assignor of the user's own: any runtime exception fails the join (CS-01)
             raise JavaError(type(error).__name__, str(error), kafka=False) from error
+
+    def _group(self, members: Sequence[JoinGroupResponseMember]) -> tuple[GroupMember, ...]:
+        if not self.behaviour.leaves_out_bad_members:
+            return tuple(self._group_member(member) for member in members)  # CS-04
+        group = []
+        for member in members:
+            try:
+                group.append(self._group_member(member))
+            except JavaError:
+                self.ctx.log("error", f"Failed to parse metadata of member {member.member_id}")
+        return tuple(group)
 
     def _group_member(self, member: JoinGroupResponseMember) -> GroupMember:
         try:
@@ -385,6 +471,9 @@ class ConsumerCoordinator(AbstractCoordinator):
     def _update_group_subscription(self, topics: Iterable[str]) -> Steps[None]:
         if self.subscriptions.group_subscribe(topics):
             self.metadata.request_update_for_new_topics()
+        if not self.behaviour.leader_waits_for_metadata:
+            self.metadata.request_update(reset_backoff=True)
+            return
         if not (yield from self.client.ensure_fresh_metadata(Timer(self.ctx, FOREVER))):
             raise JavaError.timeout("metadata")
         self.maybe_update_subscription_metadata()
@@ -411,7 +500,10 @@ class ConsumerCoordinator(AbstractCoordinator):
 
     def on_join_complete(self, generation: Generation, assignment: bytes) -> Steps[None]:
         """Take the assignment in, with callbacks (CC-01 to CC-11)."""
-        if not self.is_leader:  # CC-01
+        if self.behaviour.everybody_watches:
+            self.subscriptions.reset_group_subscription()
+            self.metadata_snapshot = self.assignment_snapshot = self._snapshot()
+        elif not self.is_leader:  # CC-01
             self.assignment_snapshot = None
         assignor = self._assignor(generation.protocol_name)
         self.group_metadata = generation
@@ -427,6 +519,8 @@ class ConsumerCoordinator(AbstractCoordinator):
                 "subscription",
             )
             return
+        if self._downgraded:
+            owned = yield from self._give_up_after_downgrade(owned)
         held = set(owned)
         added = tuple(p for p in assigned if p not in held)  # CC-04
         error = None
@@ -437,8 +531,12 @@ class ConsumerCoordinator(AbstractCoordinator):
         error = error or hook_error
         self.offsets.restart_auto_commit()  # CC-08
         self.subscriptions.assign(assigned)  # CC-09
-        raised = yield from self.invoker.invoke("assigned", added)  # CC-10
-        error = error or raised
+        if added or self.behaviour.tells_unchanged or not self.cooperative:
+            raised = yield from self.invoker.invoke("assigned", added)  # CC-10
+            error = error or raised
+        else:
+            self.invoker.unchanged()
+        self._compare_own_plan(assignment)
         if error is not None:  # CC-11
             raise error if error.kafka else JavaError.from_callback(error)
 
@@ -448,15 +546,38 @@ class ConsumerCoordinator(AbstractCoordinator):
         revoked = tuple(p for p in owned if p not in assigned)
         if not revoked:
             return None
+        kept = tuple(p for p in self.subscriptions.assignment if p in assigned)
+        if self.behaviour.changes_before_revoking:
+            self.subscriptions.assign(kept)
+            self.invoker.gave_up("revoked", revoked)
         error = yield from self.invoker.invoke("revoked", revoked)
+        self._unpaced()
         self.request_rejoin(
             "need to revoke partitions and re-join",
             f"need to revoke partitions {partitions_text(revoked)} as indicated by the current "
             "assignment and re-join",
         )
-        self.subscriptions.assign(p for p in self.subscriptions.assignment if p in assigned)
-        self.invoker.gave_up("revoked", revoked)
+        if not self.behaviour.changes_before_revoking:
+            self.subscriptions.assign(kept)
+            self.invoker.gave_up("revoked", revoked)
         return error
+
+    def _give_up_after_downgrade(
+        self, owned: tuple[TopicPartition, ...]
+    ) -> Steps[tuple[TopicPartition, ...]]:
+        """The group has gone from COOPERATIVE to EAGER: revoke what an eager member would have."""
+        self._downgraded = False
+        if owned:
+            error = yield from self._give_up("revoked", owned, ())
+            if error is not None:
+                raise JavaError.from_callback(error)
+        return ()
+
+    def _compare_own_plan(self, assignment: bytes) -> None:
+        """A leader that was told to skip compares what it got with what it would have assigned."""
+        own, self._own_plan = self._own_plan, None
+        if own is not None and own != assignment:
+            self.request_rejoin("the leader was reassigned an old plan")
 
     def _widen_joined_subscription(self, assigned: Sequence[TopicPartition]) -> None:
         joined = self.joined_subscription

@@ -90,6 +90,7 @@ class HeartbeatThread:
         self._coordinator = coordinator
         self._step_ms = max(1, step_ms)
         self.enabled = False
+        self._was_enabled = False
         self.closed = False
         self.notified = False
         self.failure: JavaError | None = None
@@ -100,7 +101,16 @@ class HeartbeatThread:
         """JoinGroup succeeded: start all timers and look at once (1.4)."""
         self.enabled = True
         self.notified = True
-        self._coordinator.heartbeat.reset_timeouts()
+        coordinator = self._coordinator
+        heartbeat, behaviour = coordinator.heartbeat, coordinator.behaviour
+        last_due_ms = heartbeat.heartbeat_deadline_ms
+        heartbeat.reset_timeouts()
+        if behaviour.heartbeat_timer_runs_on:
+            due_ms = last_due_ms if self._was_enabled else 0
+            heartbeat.heartbeat_deadline_ms = max(coordinator.ctx.now_ms, due_ms)
+        self._was_enabled = True
+        if behaviour.early_heartbeat_ms and coordinator.cooperative:
+            heartbeat.heartbeat_deadline_ms = coordinator.ctx.now_ms + behaviour.early_heartbeat_ms
 
     def fail(self, error: JavaError) -> None:
         """Keep the failure for the next ``poll()`` of the application (CH-16, CH-21)."""
@@ -138,14 +148,23 @@ class HeartbeatThread:
             return self._on_grid(self._work_since_ms + 1)  # a turn of the same ms has been taken
         self._work_since_ms = -1
         due_ms = heartbeat.session_deadline_ms
-        if not fetching:
+        if not fetching and coordinator.behaviour.enforces_poll_interval:
             due_ms = min(due_ms, heartbeat.poll_deadline_ms)
+        heartbeat_ms = FOREVER if self._must_wait else heartbeat.heartbeat_deadline_ms
         if not polling:
-            due_ms = min(due_ms, heartbeat.heartbeat_deadline_ms, client.next_deadline_ms())
+            due_ms = min(due_ms, heartbeat_ms, client.next_deadline_ms())
         turn_ms = self._on_grid(due_ms)
         if polling:
-            turn_ms = min(turn_ms, heartbeat.heartbeat_deadline_ms)
+            turn_ms = min(turn_ms, heartbeat_ms)
         return turn_ms
+
+    @property
+    def _must_wait(self) -> bool:
+        """Whether an unanswered heartbeat holds the next one back."""
+        coordinator = self._coordinator
+        if not coordinator.behaviour.one_heartbeat_at_a_time:
+            return False
+        return coordinator.client.has_pending_request(HeartbeatRequest)
 
     def unlocked(self, since_ms: int) -> None:
         """The application held the coordinator's lock since then and has let go of it: a turn that
@@ -174,10 +193,9 @@ class HeartbeatThread:
                     break
                 if now_ms >= heartbeat.session_deadline_ms:  # step 6, CH-06
                     coordinator.handle_session_timeout()
-                elif now_ms >= heartbeat.poll_deadline_ms and not heartbeat.application_polls:
-                    # step 7, CH-07
+                elif self._poll_overdue(now_ms):  # step 7, CH-07
                     coordinator.handle_poll_timeout_expiry()
-                elif now_ms < heartbeat.heartbeat_deadline_ms:  # step 8
+                elif now_ms < heartbeat.heartbeat_deadline_ms or self._must_wait:  # step 8
                     break
                 else:  # step 9
                     heartbeat.sent()
@@ -189,6 +207,15 @@ class HeartbeatThread:
             self.fail(error)
             self.closed = True
         self.turn_taken(coordinator.ctx.now_ms)
+
+    def _poll_overdue(self, now_ms: int) -> bool:
+        coordinator = self._coordinator
+        heartbeat = coordinator.heartbeat
+        return (
+            now_ms >= heartbeat.poll_deadline_ms
+            and not heartbeat.application_polls
+            and coordinator.behaviour.enforces_poll_interval
+        )
 
     def turn_taken(self, now_ms: int) -> None:
         """The grid of turns goes on from here."""
@@ -215,7 +242,10 @@ class HeartbeatHandler:
     def on_response(self, response: HeartbeatResponse) -> None:
         """Handle one answer."""
         code = response.error_code
-        if code == ErrorCode.NONE:  # CH-10
+        if code == ErrorCode.NONE or (
+            self.generation == self._coordinator.generation
+            and (self._coordinator.reacts("heartbeat", code))
+        ):  # CH-10
             self._coordinator.heartbeat.received()
         elif code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:  # CH-11
             self._coordinator.mark_coordinator_unknown(f"error response {code.name}")
@@ -278,6 +308,8 @@ class HeartbeatHandler:
 
     def _failed(self) -> None:
         coordinator = self._coordinator
+        if not coordinator.behaviour.retries_heartbeats:
+            return
         coordinator.heartbeat.failed()
         if coordinator.heartbeat_thread is not None:
             coordinator.heartbeat_thread.notified = True

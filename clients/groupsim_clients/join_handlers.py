@@ -47,7 +47,8 @@ class JoinHandlers:
     ) -> Generator[Wait, None, None] | None:
         """Handle a JoinGroup answer; for a leader the rest takes time (metadata)."""
         if response.error_code != ErrorCode.NONE:
-            self._join_refused(response, future, sent)
+            if not self._coordinator.join_reacts("join", response.error_code, future):
+                self._join_refused(response, future, sent)
             return None
         coordinator = self._coordinator
         if self._wrong_protocol_type("JoinGroup", response.protocol_type, future):  # CR-01
@@ -59,8 +60,9 @@ class JoinHandlers:
         coordinator.set_state(
             JoinState.COMPLETING_REBALANCE, "received a successful JoinGroup response", generation
         )
+        coordinator.protocol_chosen(response.protocol_name or "")
         if coordinator.behaviour.heartbeats_while_syncing:
-            self._enable_heartbeats()
+            self.enable_heartbeats()
         coordinator.ctx.log("info", f"Successfully joined group with generation {generation}")
         if response.member_id == response.leader:  # CR-01: no other test
             return self._lead(response, future)
@@ -162,7 +164,11 @@ class JoinHandlers:
         state = coordinator.state
         if coordinator.behaviour.member_id_required_resets:
             state = JoinState.UNJOINED
+            if coordinator.behaviour.reset_repeats_prepare:
+                coordinator.needs_join_prepare = True
+        if coordinator.behaviour.join_reset_loses and coordinator.cooperative:
             coordinator.needs_join_prepare = True
+        coordinator.join_not_before_ms = 0
         coordinator.set_state(state, reason, Generation(-1, member_id, None))  # CR-12
         coordinator.request_rejoin(reason)
         future.fail(JavaError.of(response.error_code))
@@ -180,7 +186,8 @@ class JoinHandlers:
                 response.protocol_name or "", response.members, skip_assignment=skip
             )
         except JavaError as error:  # CS-01: an assignor's bug, even a wakeup, fails the join
-            future.fail(error)
+            if not coordinator.join_reacts("assignor", error, future):
+                future.fail(error)
             return
         finally:
             coordinator.unlock()
@@ -210,14 +217,15 @@ class JoinHandlers:
             protocol_name=generation.protocol_name if named else None,
             assignments=assignments,
         )
-        coordinator.send(request, self.sync_group, future)
+        coordinator.send(request, self.sync_group, future, coordinator.sync_timeout_ms())
 
     def sync_group(
         self, response: SyncGroupResponse, future: RequestFuture[bytes], sent: Generation
     ) -> None:
         """Handle a SyncGroup answer."""
         if response.error_code != ErrorCode.NONE:
-            self._sync_refused(response.error_code, future, sent)
+            if not self._coordinator.join_reacts("sync", response.error_code, future):
+                self._sync_refused(response.error_code, future, sent)
             return
         if self._wrong_protocol_type("SyncGroup", response.protocol_type, future):  # CS-20
             return
@@ -245,10 +253,12 @@ class JoinHandlers:
             future.fail(JavaError.of(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             return
         coordinator.ctx.log("info", f"Successfully synced group in generation {generation}")
-        self._now_stable()
+        if not coordinator.behaviour.stable_when_polled:
+            self.now_stable()
         future.complete(response.assignment)
 
-    def _now_stable(self) -> None:
+    def now_stable(self) -> None:
+        """The member has its assignment (1.2)."""
         coordinator = self._coordinator
         coordinator.set_state(JoinState.STABLE, "received a successful SyncGroup response")
         coordinator.rejoin_reason = ""
@@ -256,7 +266,7 @@ class JoinHandlers:
         coordinator.rebalance_end_ms = coordinator.ctx.now_ms
         coordinator.rebalance_start_ms = -1
         if not coordinator.behaviour.heartbeats_while_syncing:
-            self._enable_heartbeats()
+            self.enable_heartbeats()
 
     def _sync_refused(
         self, code: ErrorCode, future: RequestFuture[bytes], sent: Generation
@@ -317,7 +327,8 @@ class JoinHandlers:
         if behaviour.failed_join_unjoins:
             coordinator.set_state(JoinState.UNJOINED, f"join failed: {future.error.exception}")
 
-    def _enable_heartbeats(self) -> None:
+    def enable_heartbeats(self) -> None:
+        """Start the heartbeat thread's work (1.4)."""
         if self._coordinator.heartbeat_thread is not None:
             self._coordinator.heartbeat_thread.enable()
 

@@ -47,6 +47,8 @@ class ListenerInvoker:
         self._subscriptions = subscriptions
         self._generation_id = generation_id
         self.listener: RebalanceListener | None = None
+        self.blocks_heartbeats = 0
+        """1 when nothing else of the client runs during a callback (``Context.lock_depth``)."""
 
     def invoke(self, callback: str, partitions: Partitions) -> Steps[JavaError | None]:
         """Call the listener; returns what it raised.
@@ -69,6 +71,7 @@ class ListenerInvoker:
             self._ownership(callback, partitions, self._subscriptions.assigned())
         error = None
         if self.listener is not None:
+            self._ctx.lock_depth += self.blocks_heartbeats
             try:
                 yield from self.listener.call(callback, partitions)
             except WakeupError:
@@ -83,9 +86,15 @@ class ListenerInvoker:
                     f"User provided listener failed on invocation of onPartitions"
                     f"{callback.capitalize()} for partitions {partitions_text(partitions)}",
                 )
+            finally:
+                self._ctx.lock_depth -= self.blocks_heartbeats
         phase = "finished" if error is None else "raised"
         self._ctx.note(CallbackNote(callback=callback, phase=phase, partitions=partitions))
         return error
+
+    def unchanged(self) -> None:
+        """Tell the trace that a rebalance is over for a member whose application is not told."""
+        self._ownership("assigned", (), self._subscriptions.assigned())
 
     def gave_up(self, callback: str, partitions: Partitions) -> None:
         """Tell the trace that partitions left the assignment, after they did."""

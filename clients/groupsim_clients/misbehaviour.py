@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from groupsim.protocol.messages import message
-from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.behaviour import Behaviour, SessionTimeout
 from groupsim_clients.errors import ConfigError
 
 __all__ = ["MISBEHAVIOURS", "Misbehaviour", "misbehaving", "read_options"]
@@ -61,7 +61,7 @@ MISBEHAVIOURS: Final[Mapping[str, Misbehaviour]] = MappingProxyType(
             case="B-25",
             switches={
                 "rebalance_answer_is_contact": False,
-                "session_timeout_loses_membership": True,
+                "session_timeout": SessionTimeout.EXPELLED,
             },
         ),
         "rejoins-after-fencing": Misbehaviour(

@@ -114,6 +114,7 @@ class NetworkClient:
         self.in_flight: dict[int, PendingRequest] = {}
         self.inbox: deque[tuple[int, Response] | Lost] = deque()
         self.completions: deque[tuple[PendingRequest, Response | None, JavaError | None]] = deque()
+        self._suspended: deque[Generator[Wait, None, None]] = deque()
         self.pending_disconnects: list[Key] = []
         self.wakeup_requested = False
         self.wakeups_disabled = False
@@ -254,6 +255,12 @@ class NetworkClient:
             p.key == key for p in self.in_flight.values()
         )
 
+    def has_pending_request(self, kind: type[Request]) -> bool:
+        """Whether a request of this kind is queued or unanswered."""
+        return any(type(p.request) is kind for p in self.unsent) or any(
+            type(p.request) is kind for p in self.in_flight.values()
+        )
+
     def await_pending(self, key: Key, timer: Timer) -> Steps[bool]:
         """Poll until nothing is pending on the connection or the time is up (CL-06)."""
         while self.has_pending(key) and not timer.expired:
@@ -275,6 +282,15 @@ class NetworkClient:
             or self.completions
             or self.pending_disconnects
             or (self.wakeup_requested and not self.wakeups_disabled)
+            or any(self._usable(pending.key) for pending in self.unsent)
+        )
+
+    def answers_waiting(self) -> bool:
+        """Whether a poll would handle an answer or send something now."""
+        return bool(
+            self.inbox
+            or self.completions
+            or self.pending_disconnects
             or any(self._usable(pending.key) for pending in self.unsent)
         )
 
@@ -301,6 +317,8 @@ class NetworkClient:
 
     def fire(self) -> Steps[None]:
         """Run the handlers of what has completed, in order (CN-02)."""
+        while self._suspended:
+            yield from self._suspended.popleft()
         while self.completions:
             pending, response, error = self.completions.popleft()
             if error is not None:
@@ -317,7 +335,8 @@ class NetworkClient:
                 pending.on_failure(error)
                 continue
             steps = pending.on_response(response)
-            assert steps is None, f"{type(pending.request).__name__} handled outside its thread"
+            if steps is not None and next(steps, None) is not None:
+                self._suspended.append(steps)  # has to wait: goes on when the application polls
 
     def _usable(self, key: Key) -> bool:
         if key[0] == ANY_NODE:

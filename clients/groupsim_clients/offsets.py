@@ -358,7 +358,9 @@ class Offsets:
         self, code: ErrorCode, future: RequestFuture[None], sent: Generation
     ) -> None:
         coordinator = self._coordinator
-        if code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        if coordinator.reacts("commit", code):
+            future.fail(coordinator.told_as("commit", code))
+        elif code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
             future.fail(JavaError.group_authorization(coordinator.group_id))
         elif code in {
             ErrorCode.OFFSET_METADATA_TOO_LARGE,

@@ -16,7 +16,7 @@ from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import ApiKey, HeartbeatRequest, HeartbeatResponse, Response
 from groupsim_clients.application import Application
 from groupsim_clients.assignors import Assignor
-from groupsim_clients.behaviour import Behaviour
+from groupsim_clients.behaviour import Background, Behaviour
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.consumer import Consumer
 from groupsim_clients.consumer_coordinator import ConsumerCoordinator
@@ -281,6 +281,8 @@ class ConsumerProcess:
         coordinator = self.consumer.coordinator
         if coordinator is None or coordinator.heartbeat_thread is None or self._wait is None:
             return FOREVER
+        if self._answers_at_once and self.consumer.client.answers_waiting():
+            return self._ctx.now_ms
         return coordinator.heartbeat_thread.next_turn_ms(
             polling=self._wait.kind is WaitKind.POLL, fetching=self._wait.fetching
         )
@@ -289,7 +291,21 @@ class ConsumerProcess:
         coordinator = self.consumer.coordinator
         assert coordinator is not None
         assert coordinator.heartbeat_thread is not None
+        if self._answers_at_once:
+            coordinator.handle_answers()
         coordinator.heartbeat_thread.turn()
+        if self._wait is not None and self._wait.steady and coordinator.expelled:
+            self._wait.deadline_ms = self._ctx.now_ms  # the loop that joins is the client's own
+
+    @property
+    def _answers_at_once(self) -> bool:
+        """Whether answers are handled now although the application is away."""
+        return (
+            self._behaviour.background is not Background.NOTHING
+            and self._wait is not None
+            and self._wait.kind is not WaitKind.POLL
+            and not self._ctx.lock_depth
+        )
 
     def _schedule(self) -> None:
         self._slow_at_ms = -1
@@ -307,6 +323,8 @@ class ConsumerProcess:
         thread = None if coordinator is None else coordinator.heartbeat_thread
         if coordinator is None or thread is None or not wait.steady:
             return
+        if self._behaviour.one_heartbeat_at_a_time:
+            return  # each heartbeat has to look whether the last one is answered
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator
             self.beat_key = coordinator.key

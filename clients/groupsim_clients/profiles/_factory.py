@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from groupsim_clients.assignors import ASSIGNORS, Assignor, make_assignor
+from groupsim_clients.assignors import Assignor, make_assignor
 from groupsim_clients.behaviour import Behaviour
 from groupsim_clients.config import KNOWN_OPTIONS, ConsumerConfig
 from groupsim_clients.consumer_coordinator import common_protocol
@@ -53,6 +53,5 @@ def _assignors(names: Sequence[str], make: MakeAssignor) -> tuple[Assignor, ...]
         try:
             assignors.append(make(name))
         except ValueError as error:
-            allowed = f"built in are {', '.join(ASSIGNORS)}"
-            raise ConfigError("partition.assignment.strategy", name, allowed) from error
+            raise ConfigError("partition.assignment.strategy", name, str(error)) from error
     return tuple(assignors)
