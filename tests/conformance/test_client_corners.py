@@ -228,3 +228,26 @@ def test_a_long_pause_of_the_process() -> None:
     assert len(bench.sent(HeartbeatRequest)) == 1
     assert bench.states() == []
     assert bench.sent(LeaveGroupRequest) == []
+
+
+def test_leader_answer_handled_by_a_flush() -> None:
+    """CN-02, CS-05: the answer is found by the flush of an asynchronous commit, in the middle of which the
+    leader has to wait for metadata; it goes on with the application's next poll.
+    """
+    bench = ClientBench(
+        QUIET, topics={"t": 1, "u": 1}, work={"poll_timeout_ms": 100, "poll_interval_ms": 10_000}
+    )
+    bench.start()
+    bench.advance(5_000)  # between two polls
+    members = [
+        JoinGroupResponseMember(
+            member_id=name, metadata=encode_subscription(Subscription(topics=(topic,)))
+        )
+        for name, topic in (("m-1", "t"), ("m-2", "u"))
+    ]
+    bench.answer(bench.take(JoinGroupRequest), bench.joined(leader="m-1", members=members))
+    assert bench.states() == ["PREPARING_REBALANCE"]
+    bench.order("commit", mode="async")
+    assert bench.states()[-1] == "COMPLETING_REBALANCE"
+    bench.advance(10_000)
+    assert len(bench.take(SyncGroupRequest).request.assignments) == 2
