@@ -1,6 +1,6 @@
 """Committing and fetching offsets, where they touch membership (rules CO-01 to CO-10, CL-06).
 
-The commit methods of ``ConsumerCoordinator``. A commit is known to the trace by its ``mode``: auto,
+The commit methods of ``ConsumerCoordinator``; what the answers do is in ``offset_answers``. A commit is known to the trace by its ``mode``: auto,
 prepare (the automatic one before a rejoin), sync, async, close.
 """
 
@@ -16,16 +16,15 @@ from groupsim.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-    OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchResponse,
 )
 from groupsim_clients.errors import JavaError, WakeupError
 from groupsim_clients.futures import RequestFuture
-from groupsim_clients.generation import NO_GENERATION, Generation, JoinState
+from groupsim_clients.generation import NO_GENERATION, Generation
 from groupsim_clients.machine import CommitNote
+from groupsim_clients.offset_answers import OffsetAnswers
 from groupsim_clients.subscription_state import SubscriptionState
 from groupsim_clients.timing import Steps, Timer
 
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Offsets"]
 
-_NOT_A_MEMBER = frozenset(
-    {
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.FENCED_INSTANCE_ID,  # for a client that rejoins after it
-    }
-)
 
 OffsetMap = Mapping[TopicPartition, int]
 Callback = Callable[[OffsetMap, JavaError | None], None]
@@ -54,19 +46,6 @@ _NO_MEMBER = (
     "Offset commit cannot be completed since the consumer is not part of an active group for auto "
     "partition assignment; it is likely that the consumer was kicked out of the group."
 )
-_EXECUTING = (
-    "Offset commit cannot be completed since the consumer group is executing a rebalance at the "
-    "moment. You can try completing the rebalance by calling poll() and then retry commit again"
-)
-_STALE = (
-    "Offset commit cannot be completed since the consumer member's generation is already stale, "
-    "meaning it has already participated another rebalance and got a new generation. You can try "
-    "completing the rebalance by calling poll() and then retry commit again"
-)
-_COMMIT_FAILED = (
-    "Offset commit cannot be completed since the consumer is not part of an active group for auto "
-    "partition assignment; it is likely that the consumer was kicked out of the group."
-)
 
 
 class Offsets:
@@ -77,6 +56,7 @@ class Offsets:
         self._ctx = coordinator.ctx
         self._config = coordinator.config
         self._client = coordinator.client
+        self._answers = OffsetAnswers(coordinator)
         self._subscriptions = subscriptions
         self.advance_positions: Callable[[], None] = lambda: None
         """Called before positions are committed, so that an application that consumes everything
@@ -292,7 +272,7 @@ class Offsets:
                 return future
             generation, instance = coordinator.generation, self._config.group_instance_id
         request = self._commit_request(generation, instance, offsets)
-        coordinator.send(request, self._committed, future)
+        coordinator.send(request, self._answers.committed, future)
         return future
 
     def _commit_request(
@@ -322,86 +302,6 @@ class Offsets:
         )
         self._request = (generation, offsets, request)
         return request
-
-    def _committed(
-        self, response: OffsetCommitResponse, future: RequestFuture[None], sent: Generation
-    ) -> None:
-        """The first decisive code ends the scan (CO-03)."""
-        unauthorized = []
-        for topic in response.topics:
-            for partition in topic.partitions:
-                code = partition.error_code
-                if code == ErrorCode.NONE:
-                    continue
-                level = "warn" if code.retriable else "error"
-                self._ctx.log(
-                    level,
-                    f"Offset commit failed on partition {topic.name}-{partition.partition_index}: "
-                    f"{code.message}",
-                )
-                if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                    unauthorized.append(topic.name)
-                    continue
-                self._commit_refused(code, future, sent)
-                return
-        if unauthorized:
-            names = sorted(set(unauthorized))
-            future.fail(
-                JavaError(
-                    "TopicAuthorizationException", f"Not authorized to access topics: {names}"
-                )
-            )
-        else:
-            future.complete(None)
-
-    def _commit_refused(
-        self, code: ErrorCode, future: RequestFuture[None], sent: Generation
-    ) -> None:
-        coordinator = self._coordinator
-        if coordinator.reacts("commit", code):
-            future.fail(coordinator.told_as("commit", code))
-        elif code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
-            future.fail(JavaError.group_authorization(coordinator.group_id))
-        elif code in {
-            ErrorCode.OFFSET_METADATA_TOO_LARGE,
-            ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        }:
-            future.fail(JavaError.of(code))
-        elif code in {
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            ErrorCode.NOT_COORDINATOR,
-            ErrorCode.REQUEST_TIMED_OUT,
-        }:
-            coordinator.mark_coordinator_unknown(f"error response {code.name}")
-            future.fail(JavaError.of(code))
-        elif code == ErrorCode.FENCED_INSTANCE_ID and (
-            not coordinator.behaviour.rejoins_after_fencing
-        ):
-            future.fail(self._fenced(code, sent))
-        elif code == ErrorCode.REBALANCE_IN_PROGRESS:  # CO-05
-            coordinator.request_rejoin("offset commit failed since group is already rebalancing")
-            future.fail(JavaError("RebalanceInProgressException", _EXECUTING))
-        elif code in _NOT_A_MEMBER:
-            future.fail(self._not_a_member(code, sent))
-        else:
-            future.fail(JavaError.unexpected(f"Unexpected error in commit: {code.message}"))
-
-    def _fenced(self, code: ErrorCode, sent: Generation) -> JavaError:  # CO-06
-        if self._coordinator.generation == sent:
-            return JavaError.of(code)
-        if self._coordinator.state is JoinState.PREPARING_REBALANCE:
-            return JavaError("RebalanceInProgressException", _STALE)
-        return JavaError("CommitFailedException", _COMMIT_FAILED)
-
-    def _not_a_member(self, code: ErrorCode, sent: Generation) -> JavaError:  # CO-04
-        coordinator = self._coordinator
-        self._ctx.log("info", f"OffsetCommit failed with {sent}: {code.message}")
-        if coordinator.generation != sent and coordinator.state is JoinState.PREPARING_REBALANCE:
-            return JavaError("RebalanceInProgressException", _STALE)
-        coordinator.reset_on_response_error("OFFSET_COMMIT", code)
-        return JavaError("CommitFailedException", _COMMIT_FAILED)
 
     def _note(self, mode: str, offsets: OffsetMap, error: JavaError | None) -> None:
         self._ctx.note(
@@ -467,64 +367,5 @@ class Offsets:
         )
         future: RequestFuture[dict[TopicPartition, int]] = RequestFuture()
         request = OffsetFetchRequest(groups=(group,), require_stable=True)
-        coordinator.send(request, self._fetched, future)
+        coordinator.send(request, self._answers.fetched, future)
         return future
-
-    def _fetched(
-        self,
-        response: OffsetFetchResponse,
-        future: RequestFuture[dict[TopicPartition, int]],
-        _sent: Generation,
-    ) -> None:
-        coordinator = self._coordinator
-        group = next(g for g in response.groups if g.group_id == coordinator.group_id)
-        code = group.error_code
-        if code != ErrorCode.NONE:
-            if code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
-                coordinator.mark_coordinator_unknown(f"error response {code.name}")
-                future.fail(JavaError.of(code))
-            elif code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
-                future.fail(JavaError.group_authorization(coordinator.group_id))
-            elif code.retriable:
-                future.fail(JavaError.of(code))
-            else:
-                future.fail(
-                    JavaError.unexpected(
-                        f"Unexpected error in fetch offset response: {code.message}"
-                    )
-                )
-            return
-        offsets: dict[TopicPartition, int] = {}
-        unauthorized: set[str] = set()
-        unstable = False
-        for topic in group.topics:
-            for answer in topic.partitions:
-                partition = TopicPartition(topic.name, answer.partition_index)
-                code = answer.error_code
-                if code == ErrorCode.NONE:
-                    offsets[partition] = answer.committed_offset
-                elif code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                    unauthorized.add(topic.name)
-                elif code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                    unstable = True
-                else:
-                    future.fail(JavaError.unexpected(_fetch_problem(partition, code)))
-                    return
-        if unauthorized:
-            future.fail(
-                JavaError(
-                    "TopicAuthorizationException",
-                    f"Not authorized to access topics: {sorted(unauthorized)}",
-                )
-            )
-        elif unstable:
-            future.fail(JavaError.of(ErrorCode.UNSTABLE_OFFSET_COMMIT))
-        else:
-            future.complete(offsets)
-
-
-def _fetch_problem(partition: TopicPartition, code: ErrorCode) -> str:
-    name = f"{partition.topic}-{partition.partition}"
-    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return f"Topic or Partition {name} does not exist"
-    return f"Unexpected error in fetch offset response for partition {name}: {code.message}"
