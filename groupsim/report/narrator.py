@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from groupsim.protocol.errors import ErrorCode
 from groupsim.report.words import partitions, plain_text, printable, some
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
@@ -20,7 +21,7 @@ _PROCESS: Final = {
     "started": ("starts", "start", "process"),
     "stopping": ("is asked to stop", "are asked to stop", "process"),
     "exited": ("has exited", "have exited", "process"),
-    "killed": ("is killed: its time to close ran out", "are killed", "trouble"),
+    "killed": ("is killed", "are killed", "trouble"),
     "crashed": ("crashes", "crash", "trouble"),
     "paused": ("freezes", "freeze", "trouble"),
     "resumed": ("runs again", "run again", "process"),
@@ -32,6 +33,16 @@ _OWNERSHIP: Final = {
 }
 _QUIET_LEVELS: Final = ("TRACE", "DEBUG", "INFO")
 _QUIET_APPLICATION: Final = ("processing_started", "processing_finished")
+_LEADERSHIP: Final = {
+    "elected": "is elected coordinator of",
+    "loading": "loads",
+    "loaded": "has loaded",
+    "unloaded": "has unloaded",
+}
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+_ERRORS: Final = {error.value: error.name for error in ErrorCode}
+_SAYS_NOTHING: Final = ("closed",)
+"""A process exits because its client has closed, unless something went wrong."""
 _MERGE_FROM: Final = 9
 """So many members doing the same thing in a row become one line; in a smaller group, who does what
 is what one wants to see.
@@ -62,6 +73,8 @@ class Narrator:
         self._tell = tell
         self._group_of: dict[str, str] = {}
         self._held: list[tuple[Line, tuple[str, str, str], Any]] = []
+        self._moves: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        self._moves_us = 0
 
     kinds: Final = (
         *("topic", "client", "timeline", "process", "order", "network", "fault", "leadership"),
@@ -82,6 +95,7 @@ class Narrator:
 
     def flush(self) -> None:
         """Tell the lines held back for merging."""
+        self._tell_moves()
         held, self._held = self._held, []
         if len(held) < _MERGE_FROM:
             for line, _, _ in held:
@@ -96,6 +110,13 @@ class Narrator:
         self._tell(
             Line(time_us=first.time_us, group=first.group, who="", text=text, tone=first.tone)
         )
+
+    def _tell_moves(self) -> None:
+        """Tell of the partitions that changed coordinators at one moment: one line for many."""
+        moves, self._moves = self._moves, {}
+        for (broker, what), moved in moves.items():
+            text = f"{_LEADERSHIP.get(what, what)} {partitions(moved)}"
+            self._tell(Line(time_us=self._moves_us, group="", who=broker, text=text, tone="broker"))
 
     def _say(self, event: Event, who: str, text: str, tone: str, group: str | None = None) -> None:
         self.flush()
@@ -114,6 +135,7 @@ class Narrator:
         self, event: Event, who: str, words: tuple[str, str, str], text: str, item: Any = None
     ) -> None:
         """Hold a line back: the next ones may say the same of others."""
+        self._tell_moves()
         line = self._line(event, who, text, words[2], None)
         if self._held and (self._held[-1][1] != words or self._held[-1][0].group != line.group):
             self.flush()
@@ -134,7 +156,8 @@ class Narrator:
     def _on_process(self, event: Event, f: Fields) -> None:
         who, what = f["who"], f["event"]
         words = _PROCESS.get(what, (what, what, "process"))
-        text = _words(words[0], _bracketed(f["detail"]))
+        detail = "" if f["detail"] in _SAYS_NOTHING else f["detail"]
+        text = _words(words[0], _bracketed(detail))
         if f["role"] == "client":
             self._merge(event, who, words, text)
         else:
@@ -153,14 +176,18 @@ class Narrator:
         self._say(event, "", text, "trouble")
 
     def _on_leadership(self, event: Event, f: Fields) -> None:
-        if event.time_us:  # the first elections are how the world begins
-            what = f"{f['event']} (epoch {f['epoch']})"
-            text = f"coordinator of __consumer_offsets-{f['partition']} {what}"
-            self._say(event, plain_text(f["broker"]), text, "broker")
+        if not event.time_us:  # the first elections are how the world begins
+            return
+        if self._moves_us != event.time_us:
+            self.flush()
+            self._moves_us = event.time_us
+        moved = self._moves.setdefault((plain_text(f["broker"]), f["event"]), [])
+        moved.append((OFFSETS_TOPIC, f["partition"]))
 
     def _on_append_done(self, event: Event, f: Fields) -> None:
         if f["error_code"]:
-            text = f"append {f['append_id']} failed with error {f['error_code']}"
+            error = _ERRORS.get(f["error_code"], f["error_code"])
+            text = f"append {f['append_id']} to {OFFSETS_TOPIC} failed: {error}"
             self._say(event, f["who"], text, "trouble")
 
     def _on_script(self, event: Event, f: Fields) -> None:

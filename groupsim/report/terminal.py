@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from typing import Final, Literal, TextIO
 
@@ -31,6 +32,7 @@ _TONES: Final = {
     "scenario": "bold magenta",
     "client": "blue",
 }
+_PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 _TOLD_CHANGES: Final = ("joined", "left", "expired", "removed", "replaced")
 _MARKS: Final = {
     "met": ("✓", "bold green"),
@@ -64,9 +66,10 @@ class TerminalReport:
         title = Text(printable(heading.scenario) or "(no scenario)", style="bold")
         title.append(f"   seed {heading.seed}   groupsim {printable(heading.groupsim)}", "dim")
         self._print(title)
-        if heading.lesson:
-            self._print(Text())
-            self._wrapped(" ".join(heading.lesson.split()), indent="  ")
+        for paragraph in _PARAGRAPHS.split(heading.lesson.strip()):
+            if paragraph:
+                self._print(Text())
+                self._wrapped(printable(" ".join(paragraph.split())), indent="  ")
 
     def section(self, title: str) -> None:
         """Print the title of a part."""

@@ -34,7 +34,10 @@ def clock(time_us: int) -> str:
 
 
 def duration(us: int | None) -> str:
-    """Return a length of time in two or three figures: ``350µs``, ``12ms``, ``4.2s``, ``1m05s``."""
+    """Return a length of time: ``350µs``, ``12ms``, ``4.25s``, ``6s``, ``1m05s``.
+
+    Up to a minute it is exact to the millisecond, so that the parts of a rebalance add up.
+    """
     if us is None:
         return "–"
     if us == 0:
@@ -42,10 +45,10 @@ def duration(us: int | None) -> str:
     if us < _MS:
         return f"{us}µs"
     if us < _S:
-        return f"{_round(us, _MS)}ms" if _round(us, _MS) < 1_000 else "1.0s"
-    if _round(us, _S // 10) < 600:
-        whole, tenth = divmod(_round(us, _S // 10), 10)
-        return f"{whole}.{tenth}s"
+        return f"{_round(us, _MS)}ms" if _round(us, _MS) < 1_000 else "1s"
+    if _round(us, _MS) < 60_000:
+        whole, ms = divmod(_round(us, _MS), 1_000)
+        return f"{whole}.{ms:03}".rstrip("0").rstrip(".") + "s"
     minutes, seconds = divmod(_round(us, _S), 60)
     if minutes < 60:
         return f"{minutes}m{seconds:02}s"

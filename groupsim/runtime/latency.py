@@ -10,9 +10,19 @@ from dataclasses import dataclass
 
 from groupsim.runtime._fixedpoint import BITS, ONE, exp, ln, normal_quantile
 
-__all__ = ["Fixed", "Latency", "LogNormal", "Uniform"]
+__all__ = ["Fixed", "Latency", "LogNormal", "Uniform", "time_text"]
 
 _Z99 = 2682096491178106252  # the normal deviate of 99 %, 2.3263478740…, · 2⁶⁰
+
+
+def time_text(us: int) -> str:
+    """Return a length of time exactly, in the largest unit that keeps it short: ``1.5s``, ``20ms``."""
+    for unit_us, unit in ((1_000_000, "s"), (1_000, "ms")):
+        if us >= unit_us:
+            whole, rest = divmod(us, unit_us)
+            decimals = f"{rest:0{len(str(unit_us)) - 1}}".rstrip("0")
+            return f"{whole}.{decimals}{unit}" if decimals else f"{whole}{unit}"
+    return f"{us}us"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +43,9 @@ class Fixed:
     def draw(self, _bits: int) -> int:
         """Return the time in µs."""
         return self.us
+
+    def __str__(self) -> str:
+        return time_text(self.us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +69,9 @@ class Uniform:
     def draw(self, bits: int) -> int:
         """Return the time in µs for a 64-bit draw."""
         return self.low_us + (bits * (self.high_us - self.low_us + 1) >> 64)
+
+    def __str__(self) -> str:
+        return f"uniform {time_text(self.low_us)} to {time_text(self.high_us)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +118,11 @@ class LogNormal:
         factor = exp(normal_quantile(bits) * self.sigma_permille // 1000)
         us = self.median_us * factor + (ONE >> 1) >> BITS
         return us if self.max_us is None else min(us, self.max_us)
+
+    def __str__(self) -> str:
+        sigma = f"{self.sigma_permille // 1000}.{self.sigma_permille % 1000:03}"
+        most = "" if self.max_us is None else f", at most {time_text(self.max_us)}"
+        return f"lognormal around {time_text(self.median_us)}, sigma {sigma}{most}"
 
 
 Latency = Fixed | Uniform | LogNormal

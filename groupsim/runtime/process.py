@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
 from groupsim.runtime.kernel import Handle
+from groupsim.runtime.latency import time_text
 from groupsim.runtime.specs import ProcessClock
 from groupsim.runtime.topics import Topics
 from groupsim.runtime.world import World
@@ -166,7 +167,8 @@ class ClientProcess:
         self.incarnation += 1
         self.state = ProcessState.RUNNING
         self.member_id = ""
-        event = self._event("started", f"incarnation {self.incarnation}")
+        again = f"incarnation {self.incarnation}" if self.incarnation > 1 else ""
+        event = self._event("started", again)
         self.machine = machine = self.factory(self.spec, _Environment(self))
         if self._plain and hasattr(machine, "beat"):
             self._beats = cast(SteadyHeartbeats, machine)
@@ -177,7 +179,8 @@ class ClientProcess:
         """Ask the process to close, and kill it when it takes too long."""
         if self.state in (ProcessState.DOWN, ProcessState.STOPPING) or self._kill is not None:
             return None
-        event = self._event("stopping", "asked to close")
+        limit = "" if timeout_ms is None else f"within {timeout_ms} ms"
+        event = self._event("stopping", limit)
         if kill_after_ms is None:
             limit_ms = CLOSE_TIMEOUT_MS if timeout_ms is None else timeout_ms
             kill_after_ms = limit_ms + KILL_GRACE_MS
@@ -206,7 +209,7 @@ class ClientProcess:
         """Freeze the process, for some time or until it is resumed."""
         if self.state in (ProcessState.DOWN, ProcessState.PAUSED):
             return None
-        detail = "until resumed" if for_us is None else f"for {for_us} µs"
+        detail = "until resumed" if for_us is None else f"for {time_text(for_us)}"
         event = self._event("paused", detail)
         self._before_pause = self.state
         self.state = ProcessState.PAUSED
@@ -221,7 +224,8 @@ class ClientProcess:
         if self._resumes is not None:
             self._resumes.cancel()
             self._resumes = None
-        event = self._event("resumed", f"{len(self._inbox)} things to handle")
+        waiting = f"messages that waited: {len(self._inbox)}" if self._inbox else ""
+        event = self._event("resumed", waiting)
         self.state = self._before_pause
         while self._inbox and self.machine is not None:
             arrived_us, handle, arguments = self._inbox[0]

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-__all__ = ["DURATION_PATTERN", "MAX_US", "DurationUs", "duration", "duration_text"]
+__all__ = ["DURATION_PATTERN", "MAX_US", "DurationUs", "duration", "duration_text", "seconds_text"]
 
 _UNITS_US: Final = {
     "us": 1,
@@ -69,3 +69,9 @@ def duration_text(us: int) -> str:
         if us % _UNITS_US[unit] == 0:
             return f"{us // _UNITS_US[unit]}{unit}"
     return f"{us}us"
+
+
+def seconds_text(us: int) -> str:
+    """Return a measured time in seconds, exactly: ``6.011s``, ``20s``, ``0.0005s``."""
+    whole, rest = divmod(us, 1_000_000)
+    return f"{whole}.{rest:06}".rstrip("0").rstrip(".") + "s"

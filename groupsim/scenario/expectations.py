@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from groupsim.metrics import Metrics
 from groupsim.metrics.verdicts import MET, NOT_MET, UNDECIDED, Verdict
-from groupsim.scenario.durations import duration_text
+from groupsim.scenario.durations import seconds_text
 from groupsim.scenario.expect import CommitCount, CommittedAt, Expectation, RaisedCount
 from groupsim.scenario.model import Scenario
 from groupsim.scenario.selection import select
@@ -197,7 +197,8 @@ class Judge:
         group_id = expectation.group or next(iter(self._scenario.groups))
         wanted = getattr(expectation, kind)
         start_us: int | None = getattr(wanted, "after", None)
-        end_us: int | None = getattr(wanted, "before", None) or getattr(wanted, "at", None)
+        before_us: int | None = getattr(wanted, "before", None)
+        end_us = getattr(wanted, "at", None) if before_us is None else before_us
         if kind in ("stable_by", "stable_from"):
             end_us = wanted if kind == "stable_by" else None
             start_us = wanted if kind == "stable_from" else None
@@ -269,13 +270,13 @@ class Judge:
             return UNDECIDED, "the run ended before"
         state, since_us, _ = check.start
         if state != "Stable":
-            return NOT_MET, f"{state} since {duration_text(since_us)}"
+            return NOT_MET, f"{state} since {seconds_text(since_us)}"
         left_us = self._views[check.group].unstable_us
         if left_us is not None and left_us > check.wanted:
-            return NOT_MET, f"left Stable, last at {duration_text(left_us)}"
+            return NOT_MET, f"left Stable, last at {seconds_text(left_us)}"
         if not check.ended:
             return UNDECIDED, "so far, but the run ended early"
-        return MET, f"Stable since {duration_text(since_us)}"
+        return MET, f"Stable since {seconds_text(since_us)}"
 
 
 def _committed(view: _View, wanted: CommittedAt) -> int | None:

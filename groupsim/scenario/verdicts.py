@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupsim.metrics.verdicts import MET, NOT_MET, UNDECIDED, Verdict
-from groupsim.scenario.durations import duration_text
+from groupsim.scenario.durations import duration_text, seconds_text
 
 __all__ = [
     "Check",
@@ -51,7 +51,7 @@ def state_verdict(check: Check) -> tuple[Verdict, str]:
         return UNDECIDED, "the run ended before"
     state, since_us, generation = check.end
     wanted = "Stable" if check.kind == "stable_by" else check.wanted.is_
-    found = f"{state} since {duration_text(since_us)}, generation {generation}"
+    found = f"{state} since {seconds_text(since_us)}, generation {generation}"
     return (MET if state == wanted else NOT_MET), found
 
 
@@ -93,7 +93,8 @@ _TIMES: Final = ("unavailable", "overlap")
 
 
 def _shown(kind: str, amount: int) -> str:
-    return f"{duration_text(amount)} x partition" if kind in _TIMES else str(amount)
+    # the unit is that of the bound: partition-seconds are written as seconds
+    return f"{seconds_text(amount)} over all partitions" if kind in _TIMES else str(amount)
 
 
 def expectation_text(kind: str, wanted: Any) -> str:

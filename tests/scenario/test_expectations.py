@@ -138,6 +138,8 @@ STORY = (
 
 CASES: Mapping[str, tuple[str, str, str]] = {
     # what is expected: verdict on the whole run, on one broken off at 45 s, on one at 3 s
+    "members: {exactly: 0, at: 0s}": ("met", "met", "met"),
+    "rebalances: {exactly: 0, before: 0s}": ("met", "met", "met"),
     "stable_by: 5s": ("met", "met", "undecided"),
     "stable_by: 4s": ("not met", "not met", "undecided"),
     "stable_by: 45s": ("not met", "not met", "undecided"),
@@ -221,7 +223,7 @@ def test_every_kind_is_tested_with_every_verdict() -> None:
 def test_what_was_found_is_said() -> None:
     """The finding carries the number or the state, with its time."""
     assert verdict("rebalances: 9", 100)[1] == "2"
-    assert verdict("unavailable: 1s", 100)[1] == "36s x partition"
+    assert verdict("unavailable: 1s", 100)[1] == "36s over all partitions"
     assert verdict("stable_by: 45s", 100)[1] == "PreparingRebalance since 40s, generation 1"
     assert verdict("rebalances: 9", 45)[1] == "2 when the run ended"
 

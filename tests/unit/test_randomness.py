@@ -125,6 +125,16 @@ def test_fixed_latency() -> None:
     assert {Fixed(us=70).draw(bits) for bits in (0, 1 << 63, MAX_SEED)} == {70}
 
 
+def test_latencies_in_words() -> None:
+    """Traces and timelines show a latency as people write one, exactly."""
+    assert [str(Fixed(us=us)) for us in (0, 70, 20_000, 1_500, 2_000_000, 1_000_001)] == [
+        *("0us", "70us", "20ms", "1.5ms", "2s", "1.000001s")
+    ]
+    assert str(Uniform(low_us=500, high_us=3_000)) == "uniform 500us to 3ms"
+    tail = LogNormal(median_us=5_000, sigma_permille=1_020, max_us=80_000)
+    assert str(tail) == "lognormal around 5ms, sigma 1.020, at most 80ms"
+
+
 def test_uniform_latency_has_both_ends() -> None:
     """Smallest and largest draw give the bounds; the mean is in the middle."""
     spec = Uniform(low_us=100, high_us=103)

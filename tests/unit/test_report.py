@@ -29,7 +29,10 @@ from groupsim.report.words import (
 from .story import S, Story, first_join, orders
 
 HEADING = Heading(
-    scenario="one-crash", seed=7, groupsim="9.9", lesson="A crash is noticed late.\nMuch too late."
+    scenario="one-crash",
+    seed=7,
+    groupsim="9.9",
+    lesson="A crash is noticed late.\nMuch too late.\n\nTry it.",
 )
 SENTENCE = "Preparing to rebalance group g in state PreparingRebalance (reason: it is time)."
 
@@ -93,6 +96,8 @@ one-crash   seed 7   groupsim 9.9
 
   A crash is noticed late. Much too late.
 
+  Try it.
+
 what happened
  00:01.000  c-1  starts
  00:01.000  c-2  starts
@@ -106,11 +111,11 @@ what happened
 
 g: 2 rebalances
         at  gen  took  joins  assign   sync  mem  moved  unowned  why
- 00:01.000    1  3.3s   3.0s   100ms  200ms    2      0     13.0  c-1 joined
- 01:05.000    2  1.5s   1.0s       0  500ms    1      2      4.0  c-2 expired
+ 00:01.000    1  3.3s     3s   100ms  200ms    2      0     13.0  c-1 joined
+ 01:05.000    2  1.5s     1s       0  500ms    1      2      4.0  c-2 expired
   stable        at 00:04.300 for the first time, from 01:06.500 to the end
   unavailable   13.0 partition-seconds at the start, 94.0 after it
-  noticed       c-2 crashed at 00:20.000, expired 45.0s later
+  noticed       c-2 crashed at 00:20.000, expired 45s later
   members       2 joined, 1 expired
 
 expectations
@@ -201,6 +206,27 @@ def test_many_members_doing_the_same_are_one_line() -> None:
         assert lines[0].group == "g"
 
 
+def test_partitions_that_move_together_are_one_line() -> None:
+    """A failover moves many partitions at one moment; each broker's part is told once."""
+    story = Story(clients=())
+    lines: list[Line] = []
+    narrator = Narrator(lines.append)
+    narrator.attach(story.writer)
+    fields = {"epoch": 1, "event": "elected"}
+    for at_us, numbers in ((0, (7,)), (9 * S, (0, 1, 2, 4, 5)), (10 * S, (3,))):
+        for number in numbers:
+            broker = "b-2" if number < 4 else "b-3"
+            story.writer.event(at_us, 0, "leadership", partition=number, broker=broker, **fields)
+    story.process(11 * S, "c-1", "crashed")
+    narrator.flush()
+    assert [(line.time_us // S, line.who, line.text) for line in lines] == [
+        (9, "b-2", "is elected coordinator of __consumer_offsets 0-2"),
+        (9, "b-3", "is elected coordinator of __consumer_offsets 4-5"),
+        (10, "b-2", "is elected coordinator of __consumer_offsets 3"),
+        (11, "c-1", "crashes"),
+    ]
+
+
 def test_a_long_timeline_keeps_its_ends() -> None:
     """Memory is bounded; what is left out is counted."""
     timeline = Timeline(most=10)
@@ -242,10 +268,11 @@ def test_verdict_of_a_run() -> None:
         (350, "350µs"),
         (999, "999µs"),
         (12_400, "12ms"),
-        (999_600, "1.0s"),
-        (4_250_000, "4.3s"),
-        (59_949_999, "59.9s"),
-        (59_960_000, "1m00s"),
+        (999_600, "1s"),
+        (6_000_000, "6s"),
+        (4_250_000, "4.25s"),
+        (59_999_499, "59.999s"),
+        (59_999_500, "1m00s"),
         (65_000_000, "1m05s"),
         (3_599_600_000, "1h00m"),
         (7_380_000_000, "2h03m"),
@@ -253,7 +280,7 @@ def test_verdict_of_a_run() -> None:
     ],
 )
 def test_durations(us: int | None, text: str) -> None:
-    """Lengths of time have two or three figures and round without carrying over badly."""
+    """Lengths of time are exact to the ms up to a minute and round without carrying over badly."""
     assert duration(us) == text
 
 
