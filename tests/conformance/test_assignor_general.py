@@ -22,7 +22,7 @@ from groupsim_clients.assignors import (
 )
 from groupsim_clients.assignors._board import Board
 from groupsim_clients.assignors._general import GeneralBuilder, balance_score
-from groupsim_clients.assignors._java_order import JavaOrder, partition_hash
+from groupsim_clients.assignors._java_order import JavaOrder, partition_hash, string_hash
 from groupsim_clients.assignors._load import LoadOrder
 from groupsim_clients.assignors._movements import Movements
 from groupsim_clients.assignors._ownership import Claim, Ownership, collect_ownership
@@ -173,6 +173,25 @@ def test_a_65_what_cannot_move_stays() -> None:
     }
 
 
+def test_a_65_members_come_back_in_javas_order() -> None:
+    """A-65, A-06: those taken out go through a map made for the number of members, then another."""
+    ids = [key for key in map(str, range(10_000)) if string_hash(key) & 15 == 5]
+    late = next(key for key in ids if string_hash(key) & 31 == 21)
+    early = next(key for key in reversed(ids) if string_hash(key) & 31 == 5)
+    others = [f"m{number}" for number in range(15)]
+    group_of_17 = [
+        GroupMember(member_id=m, subscription=Subscription(topics=("t",) if m in others else ()))
+        for m in (*others, late, early)
+    ]
+    ownership = Ownership(owned={m.member_id: [] for m in group_of_17})
+    cluster = without_racks({"t": 1})
+    builder = GeneralBuilder(cluster, group_of_17, StickyRacks([], {}), ownership)
+    for number in range(17):
+        builder._board.load.add(number, 0)
+    taken_out = [builder._board.ids[number] for number, _ in builder._take_out_members()]
+    assert taken_out == [early, late]  # 17 members: 32 buckets, in which they are apart
+
+
 class _Scripted(Reassignment):
     """A rebalancing that does what the test says and counts its runs."""
 
@@ -314,6 +333,19 @@ class TestReassignment:
             assert reassignment._is_balanced_in_javas_order() is balanced
 
 
+def test_a_68_a_member_that_has_become_full_is_no_witness() -> None:
+    """A-68: b shows the imbalance until it has as many partitions as it could get at most."""
+    made = board(
+        {"t": 3, "u": 6, "v": 1},
+        {"a": ("t u v", _row("u", 6)), "b": ("t", "t-0 t-1 t-2"), "c": ("v", "v-0")},
+    )
+    reassignment = Reassignment(made, StickyRacks([], {}), {})
+    reassignment._witness = made.number["b"], TopicPartition("u", 0)
+    assert not reassignment._witness_holds()
+    made.limits[made.number["b"]] = 4
+    assert reassignment._witness_holds()
+
+
 class TestMovements:
     """A-69."""
 
@@ -374,8 +406,10 @@ def test_a_71_added_here_and_revoked_there() -> None:
     assert assigned(COOP, {"t": 3, "u": 1}, members) == {"a": "t-1 t-2", "b": "u-0"}
 
 
-X1 = ("sticky", {"t0": 1}, [member("a", ""), member("b", "t0")])
-X2 = (
+Example = tuple[str, dict[str, Any], list[dict[str, Any]]]
+
+X1: Example = ("sticky", {"t0": 1}, [member("a", ""), member("b", "t0")])
+X2: Example = (
     COOP,
     {"t0": 2, "t1": 1},
     [
@@ -384,13 +418,13 @@ X2 = (
         member("c", "t1", owned="t0-0", gen=1),
     ],
 )
-X3 = (
+X3: Example = (
     COOP,
     {"t0": 1, "t1": 1},
     [member("a", "t0 t1", owned="t0-1 t1-0"), member("b", "")],
 )
-X3_FAILS = (COOP, {"t0": 1}, [member("b", "t0", owned="t0-1")])
-X4 = (
+X3_FAILS: Example = (COOP, {"t0": 1}, [member("b", "t0", owned="t0-1")])
+X4: Example = (
     COOP,
     {"t0": 2},
     [
@@ -399,7 +433,7 @@ X4 = (
         member("c", "t0", owned="t0-0 t0-1", gen=2),
     ],
 )
-X5 = (
+X5: Example = (
     COOP,
     {"t0": racks("-", "b", "-", "-", "-", "b", "b"), "t1": 9, "t2": 5},
     [
@@ -424,7 +458,7 @@ X5 = (
     ],
     ids=["X1", "X2", "X3", "X3 fails", "X4", "X5"],
 )
-def test_anomalies_are_imitated(anomaly: Any, expected: dict[str, str]) -> None:
+def test_anomalies_are_imitated(anomaly: Example, expected: dict[str, str]) -> None:
     """X1, X2, X3, X4, and X5, which the random groups found: what Kafka's classes do."""
     assert assigned(*anomaly) == expected
 
@@ -442,7 +476,7 @@ def test_anomalies_are_imitated(anomaly: Any, expected: dict[str, str]) -> None:
     ids=["X1", "X2", "X3", "X3 fails", "X4", "X5"],
 )
 def test_strict_mode_reports_anomalies(
-    anomaly: Any, found: list[tuple[str, str | None, str | None]]
+    anomaly: Example, found: list[tuple[str, str | None, str | None]]
 ) -> None:
     """X1, X2, X3, X4, X5: the strict mode raises what it found, with the plan if there is one."""
     name, topics, members = anomaly

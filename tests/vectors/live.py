@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
-from tests.oracle.driver import OracleError, build
+from tests.oracle.driver import OracleError, available, build
 
 __all__ = ["JavaAssignors"]
 
@@ -18,7 +18,9 @@ class JavaAssignors:
     """One Java process that answers cases in order. Use it as a context manager."""
 
     def __enter__(self) -> Self:
-        """Build the driver if necessary and start it."""
+        """Build the driver if necessary and start it. Raises ``OracleError`` if that fails."""
+        if not available():
+            raise OracleError("Java and Maven are needed to ask Kafka's own assignors")
         self._start()
         return self
 

@@ -18,7 +18,7 @@ class Comparison:
         self.compared: Counter[str] = Counter()
         self.different: Counter[str] = Counter()
         self.rounds = 0
-        self.failures = 0
+        self.failures: Counter[str] = Counter()
         self.first: tuple[dict[str, Any], list[dict[str, Any]]] | None = None
 
     @property
@@ -37,7 +37,7 @@ class Comparison:
         java = expected(case)
         self.compared[kind] += 1
         self.rounds += len(java)
-        self.failures += sum("!" in one["result"] for one in java)
+        self.failures.update(one["result"]["!"] for one in java if "!" in one["result"])
         ours = evaluate(case)
         if ours == java:
             return True
@@ -54,8 +54,9 @@ class Comparison:
         ]
         lines.append(
             f"{self.differing} of {self.cases} cases differ"
-            f" ({self.rounds} rounds, in {self.failures} of them Java throws)"
+            f" ({self.rounds} rounds; in {self.failures.total()} of them Java fails)"
         )
+        lines += [f"  {failure}: {times}" for failure, times in sorted(self.failures.items())]
         if self.first is not None:
             case, ours = self.first
             lines.append(f"first difference: {json.dumps(inputs_of(case))}")

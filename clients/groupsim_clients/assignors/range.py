@@ -134,7 +134,7 @@ def _assign_together(group: list[_Topic], partitions: int, plan: _Plan) -> None:
         for topic in group:
             topic.take(member_id, [number], plan)
         if not any(topic.may_take(member_id) for topic in group):
-            remaining.remove(member_id)
+            remaining.remove(member_id)  # saves the search; it could not be found any more
 
 
 def _topic_then_partition(partition: TopicPartition) -> tuple[str, int]:

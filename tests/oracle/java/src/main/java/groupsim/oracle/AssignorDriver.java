@@ -14,7 +14,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 /**
  * Reads cases of the vector format (tests/vectors/README.md) from standard input, one a line, and
  * writes what Kafka's own assignors make of them. A case with "repeat" is run that often, each
- * time with a new assignor, and answered by the nanoseconds that each call took as well. After a
+ * time with a new assignor, and answered by the CPU nanoseconds of each call as well. After a
  * call that does not return within "limit" seconds the driver answers "stuck" and ends; rounds after
  * that one are not played.
  */
