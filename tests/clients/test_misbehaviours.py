@@ -14,7 +14,13 @@ from groupsim.protocol.messages import (
     JoinGroupResponse,
     SyncGroupRequest,
 )
-from groupsim.scenario import ScenarioError, parse_scenario
+from groupsim.scenario import (
+    Scenario,
+    ScenarioError,
+    load_scenario,
+    parse_scenario,
+    run_scenario,
+)
 from groupsim.testing.client import ClientBench
 from groupsim_clients.behaviour import CURRENT
 from groupsim_clients.errors import ConfigError
@@ -111,6 +117,30 @@ def test_no_sync_follows_the_join() -> None:
         assert len(bench.sent(SyncGroupRequest)) == syncs
         assert bench.states()[-1] == "COMPLETING_REBALANCE"
         assert len(bench.sent(HeartbeatRequest)) == 9
+
+
+LESSONS = {
+    "forgotten-member-id": "forgets-member-id",
+    "heartbeats-between-messages": "heartbeats-between-messages",
+    "fenced-and-back": "rejoins-after-fencing",
+    "never-syncs": "never-syncs",
+    "impatient-join": "impatient-join",
+}
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_lessons_need_the_misbehaviour(name: str) -> None:
+    """The catalogue's scenario about a misbehaviour is met with it (test_catalogue) and not without."""
+    plain = load_scenario(name).to_plain()
+    options = [
+        each.pop("options")
+        for group in plain["groups"].values()
+        for each in (group, *group["members"])
+        if each.get("options")
+    ]
+    assert options == [{"misbehave": [LESSONS[name]]}]
+    result = run_scenario(Scenario.from_plain(plain), seed=0)
+    assert result.verdict == "not met"
 
 
 # -- in a group ------------------------------------------------------------------------------------
