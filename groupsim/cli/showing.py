@@ -206,7 +206,8 @@ def _ending(reader: TraceReader) -> str:
     if reader.end.end == "finished":
         return ""
     why = "" if reader.end.why in ("", reader.end.end) else f": {reader.end.why}"
-    return f"the run was {reader.end.end}{why}"
+    verb = "failed" if reader.end.end == "failed" else f"was {reader.end.end}"
+    return f"the run {verb}{why}"
 
 
 def _unknown(name: str, known: Mapping[str, None]) -> str:

@@ -142,15 +142,23 @@ class Simulation:
             host=host or f"/{name}",
             clock=clock or ProcessClock(),
         )
+        self.world.cause = 0
         self._tell_client(process, profile)
 
     def change_member(
-        self, name: str, spec: ClientSpec, factory: ClientFactory, *, profile: str = ""
+        self,
+        name: str,
+        spec: ClientSpec,
+        factory: ClientFactory,
+        *,
+        profile: str = "",
+        cause: int = 0,
     ) -> None:
         """Change what a member runs, from its next start on (a deploy with a new configuration)."""
         process = self.process(name)
         process.spec = spec
         process.factory = factory
+        self.world.cause = cause
         self._tell_client(process, profile)
 
     def process(self, name: str) -> ClientProcess:
@@ -248,17 +256,20 @@ class Simulation:
         self.world.cause = cause
         return self.process(name).resume()
 
-    def order(self, name: str, order: Order, *, cause: int = 0) -> int:
-        """Tell a running client something.
+    def order(self, name: str, order: Order, *, cause: int = 0) -> int | None:
+        """Tell a running client something; one that is down hears nothing.
 
         Raises:
             ValueError: the client does not know the order.
 
         """
+        process = self.process(name)
+        if process.machine is None:
+            return None
         self.world.cause = cause
         arguments = dict(order.arguments)
         event = self.world.event("order", who=name, name=order.name, arguments=arguments)
-        self.process(name).order(order, event)
+        process.order(order, event)
         return event
 
     # verbs: the network
@@ -589,7 +600,6 @@ class Simulation:
 
     def _tell_client(self, process: ClientProcess, profile: str) -> None:
         spec = process.spec
-        self.world.cause = 0
         self.world.event(
             "client",
             who=process.name,

@@ -267,9 +267,7 @@ def _scalar(event: ScalarEvent) -> Any:
 def _decode(raw: bytes, source: str) -> str:
     if len(raw) > MAX_BYTES:
         allowed = f"{MAX_BYTES // 1024} KiB"
-        raise _error(
-            source, 1, 1, "the file is too large", found=f"{len(raw)} bytes", allowed=allowed
-        )
+        raise _error(source, 1, 1, "the file is too large", allowed=f"at most {allowed}")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

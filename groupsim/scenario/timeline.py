@@ -133,18 +133,18 @@ class Timeline:
 
     # -- members: called for each of the targets ------------------------------------------------
 
-    def _deploy(self, who: str) -> None:
+    def _deploy(self, who: str, cause: int) -> None:
         """Let the next start of a member be as it is wanted by now."""
         identity, wanted = self._wanted[who]
         if self._deployed[who] != wanted:
             self._deployed[who] = wanted
             factory = client_factory(wanted.client)
             self._simulation.change_member(
-                who, wanted.spec(identity), factory, profile=wanted.client
+                who, wanted.spec(identity), factory, profile=wanted.client, cause=cause
             )
 
     def _start(self, who: str, _: Any, cause: int) -> None:
-        self._deploy(who)
+        self._deploy(who, cause)
         self._simulation.start(who, cause=cause)
 
     def _stop(self, who: str, stop: Any, cause: int) -> None:
@@ -164,7 +164,7 @@ class Timeline:
             work=restart.work,
         )
         self._wanted[who] = identity, changed
-        self._deploy(who)
+        self._deploy(who, cause)
         self._simulation.restart(who, down_us=restart.down, how=restart.how, cause=cause)
 
     def _pause(self, who: str, pause: Any, cause: int) -> None:

@@ -137,12 +137,19 @@ def test_a_restart_can_change_everything() -> None:
     first, second = of(events, "client", who="c-1")
     assert (first.fields["profile"], second.fields["profile"]) == ("java", "java-2.4")
     assert second.fields["subscribe"] == ("a", "b")
+    assert second.cause == of(events, "timeline", action="restart")[0].id
     sent = [
         event.fields["api_version"]
         for event in of(events, "send", api="JoinGroup", direction="request")
         if event.fields["from"] == "c-1"
     ]
     assert sent[0] > sent[-1] == 6  # what java-2.4 speaks, after the second restart too
+
+
+def test_a_member_that_is_down_is_told_nothing() -> None:
+    """The trace does not say that somebody was told who was not there to hear it."""
+    events = played("  - {at: 10s, crash: c-1}\n  - {at: 20s, unsubscribe: c}\n")
+    assert [event.fields["who"] for event in of(events, "order")] == ["c-2", "c-3"]
 
 
 def test_work_that_is_set_stays_after_a_restart() -> None:
