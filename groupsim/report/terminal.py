@@ -159,11 +159,13 @@ class TerminalReport:
 def _totals(group: GroupSummary, end_us: int) -> list[tuple[str, str]]:
     if group.first_stable_us is None:
         stable = "never"
+    elif group.stable_since_us == group.first_stable_us:
+        stable = f"from {clock(group.first_stable_us)} to the end"
     else:
         stable = f"at {clock(group.first_stable_us)} for the first time"
         if group.stable_since_us is None:
             stable += ", not at the end"
-        elif group.stable_since_us != group.first_stable_us:
+        else:
             stable += f", from {clock(group.stable_since_us)} to the end"
     start = partition_seconds(group.startup_partition_us)
     later = partition_seconds(group.unavailable_partition_us - group.startup_partition_us)

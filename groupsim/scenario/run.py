@@ -59,7 +59,7 @@ def run_scenario(
         seed: the seed; the scenario's own (0, if it does not say) where none is given.
         trace_path: where the trace goes; None: nowhere, but it is hashed all the same.
         until: another end in µs; an earlier one leaves undecided what cannot be known by then.
-        on_progress: called now and then with the virtual time in µs and the kernel's actions.
+        on_progress: called now and then with the virtual time in µs and the events so far.
         observers: get the chance to listen to the trace before the run begins.
         scripts: ``async def script(env)`` functions that take part as trio tasks.
 
@@ -77,7 +77,8 @@ def run_scenario(
         for observer in followers:
             observer.attach(writer)
         simulation = build(scenario, seed=seed, trace=writer)
-        simulation.on_progress = on_progress
+        if on_progress is not None:
+            simulation.on_progress = lambda now_us, _: on_progress(now_us, writer.events)
         for script in scripts:
             simulation.add_script(script)
         results: list[ExpectationResult] = []

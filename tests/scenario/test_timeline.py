@@ -152,6 +152,20 @@ def test_a_member_that_is_down_is_told_nothing() -> None:
     assert [event.fields["who"] for event in of(events, "order")] == ["c-2", "c-3"]
 
 
+def test_progress_counts_the_events_of_the_trace() -> None:
+    """Events, not the kernel's actions: every event that was written had been told of by then."""
+    follower = Follower()
+    told: list[tuple[int, int, int]] = []
+    run_scenario(
+        parse_scenario(HEAD.removesuffix("timeline:\n")),
+        observers=[follower],
+        on_progress=lambda now_us, events: told.append((now_us, events, len(follower.events))),
+        until=600 * S,
+    )
+    assert told
+    assert all(events == written and 0 < now_us < 600 * S for now_us, events, written in told)
+
+
 def test_work_that_is_set_stays_after_a_restart() -> None:
     """``set_work`` changes what it says and keeps the rest, for later starts as well."""
     events = played(
