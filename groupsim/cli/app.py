@@ -36,7 +36,12 @@ Scenario = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, max=(1 << 64) - 1, help="Seed of all randomness [default: scenario's]."),
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=(1 << 64) - 1,
+        help="Seed of all randomness [default: scenario's].",
+    ),
 ]
 TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, from run --trace.")]
 
@@ -89,9 +94,10 @@ def replay(trace: TraceFile) -> Todo:
 def show(
     trace: TraceFile,
     *,
-    group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="NAME", help="Only this group.")] = None,
     member: Annotated[
-        str | None, typer.Option(help='Only this client or broker; patterns ("c-*") work.')
+        str | None,
+        typer.Option(metavar="NAME", help='Only this client or broker; patterns ("c-*") work.'),
     ] = None,
     from_: Annotated[
         str | None,
@@ -102,7 +108,10 @@ def show(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Show events of this kind as they are (repeatable; all: every kind)."),
+        typer.Option(
+            metavar="KIND",
+            help="Show events of this kind as they are (repeatable; all: every kind).",
+        ),
     ] = None,
 ) -> Todo:
     """Tell what happened in a trace."""
