@@ -21,6 +21,7 @@ from groupsim.protocol.messages import (
     SyncGroupResponse,
 )
 from groupsim.testing.client import ClientBench, commit_answer
+from groupsim_clients.assignors.base import AssignorFailure
 from groupsim_clients.errors import ConfigError
 from groupsim_clients.machine import AppRaised, CallbackNote, Disconnect, Send
 from groupsim_clients.profiles import franz_go, java
@@ -177,6 +178,24 @@ def test_sync_errors() -> None:
         client.answer(client.take(SyncGroupRequest), SyncGroupResponse(error_code=code))
     client.advance(1_000)
     assert joins(client) == [(0, ""), (0, "m-1"), (250, "m-1")]
+
+
+def test_a_failing_assignor() -> None:
+    """6.2 assignor failure: the session fails."""
+    client = bench()
+    client.start()
+    own = client.sent(JoinGroupRequest)[0][1].protocols[0].metadata
+    client.coordinator.assignors[0].assign = _fails
+    member = JoinGroupResponseMember(member_id="m-1", metadata=own)
+    joined = client.joined(leader="m-1", members=(member,), protocol=STICKY)
+    client.answer(client.take(JoinGroupRequest), joined)
+    client.advance(500)
+    assert joins(client) == [(0, ""), (250, "m-1")]
+    assert [note.exception for note in client.notes(AppRaised)] == ["IllegalStateException"]
+
+
+def _fails(*_arguments: object) -> None:
+    raise AssignorFailure("IllegalStateException", "no plan")
 
 
 def test_commit_errors_only_signal() -> None:

@@ -22,6 +22,7 @@ from groupsim.protocol.messages import (
     SyncGroupResponse,
 )
 from groupsim.testing.client import ClientBench, commit_answer
+from groupsim_clients.assignors.base import AssignorFailure
 from groupsim_clients.errors import ConfigError
 from groupsim_clients.machine import AppRaised, Disconnect, Send
 from groupsim_clients.profiles import java, librdkafka
@@ -278,6 +279,47 @@ def test_sync_errors() -> None:
     client.answer(client.take(SyncGroupRequest), answer)
     client.advance(1_000)
     assert [request.member_id for _, request in client.sent(JoinGroupRequest)] == ["", "m-1", ""]
+
+
+def test_sync_errors_of_a_cooperative_member() -> None:
+    """6.2 (SyncGroup 22, 25): a cooperative member loses what it kept over the join."""
+    for code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+        client = bench(COOPERATIVE)
+        client.stable(protocol="cooperative-sticky")
+        heartbeats_answered(client, ErrorCode.REBALANCE_IN_PROGRESS)
+        client.advance(3_000)
+        joined = client.joined(generation_id=2, protocol="cooperative-sticky")
+        client.answer(client.take(JoinGroupRequest), joined)
+        client.answer(client.take(SyncGroupRequest), SyncGroupResponse(error_code=code))
+        client.advance(1_000)
+        assert client.changes()[-1] == ("lost", (("t", 0),))
+
+
+def test_failed_heartbeats_are_not_hurried() -> None:
+    """6.2 GROUP_AUTHORIZATION_FAILED on heartbeat: nothing until the next interval."""
+    client = bench()
+    client.stable()
+    heartbeats_answered(client, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    client.advance(9_500)
+    assert [at for at, _ in client.sent(HeartbeatRequest)] == [0, 3_000, 6_000, 9_000]
+
+
+def test_a_failing_assignor() -> None:
+    """6.2 assignor failure: joined again at the usual pace, nothing thrown."""
+    client = bench()
+    client.start()
+    own = client.sent(JoinGroupRequest)[0][1].protocols[0].metadata
+    client.coordinator.assignors[0].assign = _fails
+    member = JoinGroupResponseMember(member_id="m-1", metadata=own)
+    joined = client.joined(leader="m-1", members=(member,))
+    client.answer(client.take(JoinGroupRequest), joined)
+    client.advance(1_000)
+    assert joins(client) == [0, 1_000]
+    assert client.notes(AppRaised) == []
+
+
+def _fails(*_arguments: object) -> None:
+    raise AssignorFailure("IllegalStateException", "no plan")
 
 
 def test_commit_errors() -> None:
