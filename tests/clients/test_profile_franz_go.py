@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -67,6 +68,11 @@ def test_defaults() -> None:
     assert subscription.user_data == b"\0\0\0\0\xff\xff\xff\xff"
     versions = {h.effect.api_version for h in client.log if isinstance(h.effect, Send)}
     assert 9 in versions
+    config = client.consumer.config
+    assert (config.request_timeout_ms, config.auto_offset_reset) == (10_000, "earliest")
+    assert (config.retry_backoff_ms, config.retry_backoff_max_ms) == (250, 5_000)
+    client.join(("t", 0), protocol=STICKY)
+    assert list(dict.fromkeys(client.states())) == ["joining", "syncing", "in session"]
     client = bench({"rebalance.timeout.ms": 20_000})
     client.start()
     assert client.sent(JoinGroupRequest)[0][1].rebalance_timeout_ms == 20_000
@@ -81,6 +87,10 @@ def test_no_poll_interval() -> None:
     client.advance(599_000)
     assert client.sent(LeaveGroupRequest) == []
     assert len(client.sent(HeartbeatRequest)) == 200
+    client = bench(work={"on_assigned_ms": 300_000})
+    client.stable(protocol=STICKY)
+    client.advance(299_000)
+    assert client.sent(LeaveGroupRequest) == []
 
 
 def test_a_busy_application_delays_nothing() -> None:
@@ -198,10 +208,60 @@ def _fails(*_arguments: object) -> None:
     raise AssignorFailure("IllegalStateException", "no plan")
 
 
+@pytest.mark.parametrize("code", [14, 15, 16])
+def test_coordinator_errors_lose_nothing(code: int) -> None:
+    """6.2 14/15/16: tried again, on a heartbeat, a JoinGroup or a SyncGroup; no session fails."""
+    client = bench()
+    client.stable(protocol=STICKY)
+    answered(client, ErrorCode(code))
+    client.advance(3_000)
+    answered(client, ErrorCode.REBALANCE_IN_PROGRESS)
+    client.advance(3_000)
+    client.answer(client.take(JoinGroupRequest), JoinGroupResponse(error_code=ErrorCode(code)))
+    client.advance(3_000)
+    joined = client.joined(generation_id=2, protocol=STICKY)
+    client.answer(client.take(JoinGroupRequest), joined)
+    answer = SyncGroupResponse(error_code=ErrorCode(code))
+    client.answer(client.take(SyncGroupRequest), answer)
+    client.advance(3_000)
+    assert client.opened(JoinGroupRequest)
+    assert "lost" not in {change for change, _ in client.changes()}
+    assert client.notes(AppRaised) == []
+
+
+def test_a_lookup_is_no_contact() -> None:
+    """6.2 local session timeout: losing and finding the coordinator leaves the timer alone."""
+    client = bench({"session.timeout.ms": 10_000, "request.timeout.ms": 60_000})
+    client.stable(protocol=STICKY)
+    client.advance(4_000)
+    client.auto[HeartbeatRequest] = None
+    client.break_connection(0, "coordinator")
+    client.advance(9_700)  # the last answer was that to the heartbeat at 3.5 s
+    assert client.changes()[-1] == ("lost", (("t", 0),))
+
+
+def test_protocol_types_are_not_compared() -> None:
+    """handleJoinResp looks at the protocol's name only; Java refuses an answer of another type."""
+    syncs = {}
+    for factory in (java, franz_go):
+        client = ClientBench(QUIET, factory=factory, work={"on_error": "continue"})
+        client.start()
+        protocol = "range" if factory is java else STICKY
+        joined = dataclasses.replace(client.joined(protocol=protocol), protocol_type="connect")
+        client.answer(client.take(JoinGroupRequest), joined)
+        syncs[factory.__name__] = len(client.sent(SyncGroupRequest))
+    assert syncs == {"java": 0, "franz_go": 1}
+
+
 def test_commit_errors_only_signal() -> None:
     """6.2 commit UNKNOWN_MEMBER_ID: a signal to rejoin, nothing is lost; REBALANCE_IN_PROGRESS: an error."""
     counts = {}
-    for code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS):
+    codes = (
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    )
+    for code in codes:
         client = bench(work={"commit": "none", "on_error": "continue"})
         client.auto[OffsetCommitRequest] = partial(commit_answer, code=code)
         client.stable(protocol=STICKY)
@@ -210,7 +270,10 @@ def test_commit_errors_only_signal() -> None:
         assert [note.exception for note in client.notes(AppRaised)] == [code.exception]
         assert "lost" not in {change for change, _ in client.changes()}
         counts[code.name] = len(joins(client))
-    assert counts == {"UNKNOWN_MEMBER_ID": 2, "REBALANCE_IN_PROGRESS": 1}
+        assert client.sent(JoinGroupRequest)[-1][1].member_id == (
+            "m-1" if counts[code.name] > 1 else ""
+        )
+    assert list(counts.values()) == [2, 2, 1]
 
 
 def test_revoked_at_the_end_of_every_session() -> None:
@@ -257,7 +320,7 @@ def test_silence_ends_the_session() -> None:
 
 def test_timeouts_of_requests() -> None:
     """6.2 JoinGroup and SyncGroup timeouts: the rebalance timeout and ten seconds of overhead."""
-    client = bench({"max.poll.interval.ms": 20_000})
+    client = bench({"max.poll.interval.ms": 20_000, "request.timeout.ms": 50_000})
     client.start()
     client.advance(35_000)
     client.answer(client.take(JoinGroupRequest), client.joined(protocol=STICKY))

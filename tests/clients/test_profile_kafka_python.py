@@ -21,6 +21,7 @@ from groupsim.protocol.messages import (
 )
 from groupsim.testing.client import ClientBench, commit_answer
 from groupsim_clients.errors import ConfigError
+from groupsim_clients.generation import Generation
 from groupsim_clients.machine import AppRaised, CallbackNote, Send
 from groupsim_clients.profiles import java, kafka_python
 
@@ -66,6 +67,33 @@ def test_versions_and_subscription() -> None:
     subscription = decode_subscription(client.sent(JoinGroupRequest)[1][1].protocols[0].metadata)
     assert subscription.owned_partitions == (("t", 0),)
     assert (subscription.generation_id, subscription.user_data) == (-1, b"")
+
+
+def test_defaults_and_the_leaders_assignment() -> None:
+    """6.2: a reconnect backoff of up to 30 s; 6.3: the leader writes assignments of version 0."""
+    client = bench()
+    client.start()
+    assert client.consumer.config.reconnect_backoff_max_ms == 30_000
+    own = client.sent(JoinGroupRequest)[0][1].protocols[0].metadata
+    member = JoinGroupResponseMember(member_id="m-1", metadata=own)
+    joined = client.joined(leader="m-1", members=(member,))
+    client.answer(client.take(JoinGroupRequest), joined)
+    (assignment,) = client.sent(SyncGroupRequest)[0][1].assignments
+    assert assignment.assignment[:2] == b"\0\0"
+
+
+def test_unknown_member_id_resets_whatever_was_sent() -> None:
+    """6.2 UNKNOWN_MEMBER_ID on Join: always reset; Java keeps what has changed since the request left."""
+    ids = {}
+    for factory in (java, kafka_python):
+        client = ClientBench(QUIET, factory=factory)
+        client.start()
+        coordinator = client.coordinator
+        coordinator.set_state(coordinator.state, "changed", Generation(5, "m-9", None))
+        unknown = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        client.answer(client.take(JoinGroupRequest), unknown)
+        ids[factory.__name__] = client.sent(JoinGroupRequest)[-1][1].member_id
+    assert ids == {"java": "m-9", "kafka_python": ""}
 
 
 def test_three_states() -> None:

@@ -70,8 +70,45 @@ def test_versions_and_subscription() -> None:
     request = client.sent(JoinGroupRequest)[0][1]
     assert [protocol.name for protocol in request.protocols] == ["range", "roundrobin"]
     assert request.reason is None
+    assert client.sent(SyncGroupRequest)[0][1].protocol_name is None
+    heartbeats_answered(client, ErrorCode.REBALANCE_IN_PROGRESS)
+    client.advance(3_000)
+    request = client.sent(JoinGroupRequest)[1][1]
     subscription = decode_subscription(request.protocols[0].metadata)
     assert (subscription.generation_id, subscription.user_data) == (-1, b"")
+    assert list(dict.fromkeys(client.states())) == ["wait-join", "wait-sync", "steady"]
+
+
+def test_defaults() -> None:
+    """6.2: its own defaults where they differ (rdkafka_conf.c), Java's for the rest."""
+    config = bench().machine._config  # type: ignore[attr-defined]
+    assert (config.session_timeout_ms, config.max_poll_interval_ms) == (45_000, 300_000)
+    assert config.request_timeout_ms == 60_000
+    assert (config.reconnect_backoff_ms, config.reconnect_backoff_max_ms) == (100, 10_000)
+
+
+def test_the_leaders_assignment_is_version_0() -> None:
+    """6.3: what the leader writes for the members has version 0."""
+    client = bench()
+    client.start()
+    own = client.sent(JoinGroupRequest)[0][1].protocols[0].metadata
+    member = JoinGroupResponseMember(member_id="m-1", metadata=own)
+    joined = client.joined(leader="m-1", members=(member,))
+    client.answer(client.take(JoinGroupRequest), joined)
+    (assignment,) = client.sent(SyncGroupRequest)[0][1].assignments
+    assert assignment.assignment[:2] == b"\0\0"
+
+
+def test_a_lookup_is_no_contact() -> None:
+    """6.1: losing and finding the coordinator leaves the session timer alone."""
+    client = bench({"session.timeout.ms": 10_000})
+    client.stable()
+    client.advance(1_000)
+    client.auto[HeartbeatRequest] = None
+    client.break_connection(0, "coordinator")
+    client.advance(9_100)
+    assert len(client.sent(FindCoordinatorRequest)) >= 2
+    assert client.changes()[-1] == ("lost", (("t", 0),))
 
 
 def test_joins_are_paced() -> None:
@@ -126,6 +163,8 @@ def test_unknown_member_id_on_join_loses_nothing() -> None:
     client.answer(client.take(JoinGroupRequest), refused(ErrorCode.UNKNOWN_MEMBER_ID))
     client.advance(2_000)
     assert [change for change, _ in client.changes()] == ["assigned"]
+    assert client.take(JoinGroupRequest).request.member_id == ""  # type: ignore[union-attr]
+    assert client.notes(AppRaised) == []
     asked = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m-2")
     client.answer(client.take(JoinGroupRequest), asked)
     assert client.changes()[-1] == ("lost", (("t", 0),))
@@ -252,14 +291,50 @@ def test_a_fatal_join_error_is_an_event() -> None:
     assert joins(client) == [0, 2_000]
 
 
-def test_coordinator_errors_on_join() -> None:
-    """6.2 14/15/16 on Join: the coordinator is looked up, the retry is paced."""
+@pytest.mark.parametrize("code", [14, 15, 16])
+def test_coordinator_errors_on_join_and_sync(code: int) -> None:
+    """6.2 14/15/16 on Join or Sync: the coordinator is looked up (15, 16), the retry is paced, nothing is
+    shown.
+    """
     client = bench()
     client.start()
-    client.answer(client.take(JoinGroupRequest), refused(ErrorCode.NOT_COORDINATOR))
+    client.answer(client.take(JoinGroupRequest), refused(ErrorCode(code)))
     client.advance(2_500)
-    assert len(client.sent(FindCoordinatorRequest)) >= 2
+    assert (len(client.sent(FindCoordinatorRequest)) >= 2) is (code != 14)
     assert joins(client) == [0, 2_000]
+    client.forget()
+    client.answer(client.take(JoinGroupRequest), client.joined())
+    answer = SyncGroupResponse(error_code=ErrorCode(code))
+    client.answer(client.take(SyncGroupRequest), answer)
+    client.advance(500)
+    assert joins(client) == [3_000]
+    assert bool(client.sent(FindCoordinatorRequest)) is (code != 14)
+    assert client.notes(AppRaised) == []
+
+
+def test_illegal_generation_on_join() -> None:
+    """rd_kafka_cgrp_handle_JoinGroup: the generation is forgotten, not shown; cooperative: lost."""
+    client = bench(COOPERATIVE)
+    client.stable(protocol="cooperative-sticky")
+    heartbeats_answered(client, ErrorCode.REBALANCE_IN_PROGRESS)
+    client.advance(3_000)
+    client.answer(client.take(JoinGroupRequest), refused(ErrorCode.ILLEGAL_GENERATION))
+    client.advance(2_000)
+    assert client.changes()[-1] == ("lost", (("t", 0),))
+    assert client.notes(AppRaised) == []
+    assert client.sent(JoinGroupRequest)[-1][1].member_id == "m-1"
+
+
+def test_unexpected_errors_on_sync_are_paced() -> None:
+    """6.2: any other error on Sync is followed by a paced join, nothing is thrown."""
+    client = bench()
+    client.start()
+    client.answer(client.take(JoinGroupRequest), client.joined())
+    answer = SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    client.answer(client.take(SyncGroupRequest), answer)
+    client.advance(1_000)
+    assert joins(client) == [0, 1_000]
+    assert client.notes(AppRaised) == []
 
 
 def test_sync_errors() -> None:
@@ -328,6 +403,7 @@ def test_commit_errors() -> None:
     """
     for code, lost in {
         ErrorCode.UNKNOWN_MEMBER_ID: True,
+        ErrorCode.ILLEGAL_GENERATION: True,
         ErrorCode.REBALANCE_IN_PROGRESS: False,
     }.items():
         client = bench(work={"commit": "none", "on_error": "continue"})
@@ -339,6 +415,23 @@ def test_commit_errors() -> None:
         client.advance(1_500)
         assert (client.changes()[-1][0] == "lost") is lost
         assert len(joins(client)) == 1 + lost
+
+
+def test_illegal_generation_of_a_commit_is_ignored_in_a_rebalance() -> None:
+    """6.2 commit ILLEGAL_GENERATION: ignored while rebalancing, a new generation may be on its way."""
+    client = bench(COOPERATIVE, work={"commit": "none", "on_error": "continue"})
+    client.auto[OffsetCommitRequest] = None
+    client.stable(protocol="cooperative-sticky")
+    client.order("commit", mode="async")
+    heartbeats_answered(client, ErrorCode.REBALANCE_IN_PROGRESS)
+    client.advance(3_000)
+    commit = client.take(OffsetCommitRequest)
+    assert client.opened(JoinGroupRequest)
+    assert isinstance(commit.request, OffsetCommitRequest)
+    client.answer(commit, commit_answer(commit.request, ErrorCode.ILLEGAL_GENERATION))
+    client.advance(1_000)
+    assert "lost" not in {change for change, _ in client.changes()}
+    assert len(joins(client)) == 2
 
 
 def test_everybody_watches_its_topics() -> None:

@@ -49,7 +49,7 @@ REACTIONS = table(
         ("join", None): _FAILS,
         # joinAndSync, handleSyncResp
         ("sync", ErrorCode.REBALANCE_IN_PROGRESS): AS_JAVA,
-        ("sync", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS): AS_JAVA,
+        ("sync", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS): Reaction(pace=Pace.BACKOFF),
         ("sync", ErrorCode.COORDINATOR_NOT_AVAILABLE): AS_JAVA,
         ("sync", ErrorCode.NOT_COORDINATOR): AS_JAVA,
         ("sync", None): _FAILS,

@@ -69,8 +69,6 @@ KAFKA_PYTHON = dataclasses.replace(
     changes_before_revoking=True,  # _on_join_complete_async (consumer.py)
     tells_unchanged=False,
     leader_waits_for_metadata=False,  # _perform_assignment (consumer.py)
-    honours_skip_assignment=False,
-    trusts_builtin_topics=True,
 )
 
 

@@ -106,15 +106,12 @@ LIBRDKAFKA = dataclasses.replace(
     one_heartbeat_at_a_time=True,  # rd_kafka_cgrp_heartbeat
     retries_heartbeats=False,
     heartbeat_timer_runs_on=True,  # rkcg_heartbeat_intvl
-    join_reset_needs_same_generation=False,
     join_reset_loses=True,
     static_unsubscribe_leaves=True,  # rd_kafka_cgrp_leave_maybe
     existing_topics_only=True,  # rd_kafka_cgrp_join
     everybody_watches=True,  # rd_kafka_cgrp_metadata_update_check
     leaves_out_bad_members=True,
-    checks_protocol=False,
     sync_names_protocol=False,
-    honours_skip_assignment=False,
     assignment_version=0,
     simple_generation=False,  # rd_kafka_assignor_get_metadata_with_empty_userdata
 )
