@@ -127,9 +127,12 @@ final class AssignorCase {
         try {
             return task.get(limitSeconds, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
-            throw (RuntimeException) e.getCause();
+            if (e.getCause() instanceof RuntimeException thrown) {
+                throw thrown;
+            }
+            throw new AssertionError("assign() ended with", e.getCause());
         } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
+            throw new AssertionError(e);
         }
     }
 
