@@ -302,6 +302,7 @@ def test_coordinator_errors_on_join_and_sync(code: int) -> None:
     client.advance(2_500)
     assert (len(client.sent(FindCoordinatorRequest)) >= 2) is (code != 14)
     assert joins(client) == [0, 2_000]
+    assert client.notes(AppRaised) == []
     client.forget()
     client.answer(client.take(JoinGroupRequest), client.joined())
     answer = SyncGroupResponse(error_code=ErrorCode(code))

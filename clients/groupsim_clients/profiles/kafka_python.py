@@ -49,7 +49,6 @@ KAFKA_PYTHON = dataclasses.replace(
     ),
     subscription_version=0,  # assignors/range.py: no owned partitions, no generation
     cooperative_subscription_version=1,  # assignors/cooperative_sticky.py
-    assignment_version=0,
     defaults=(  # kafka/consumer/group.py
         ("partition.assignment.strategy", ("range", "roundrobin")),
         ("retry.backoff.max.ms", 100),  # one constant backoff
