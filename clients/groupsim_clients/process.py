@@ -323,8 +323,6 @@ class ConsumerProcess:
         thread = None if coordinator is None else coordinator.heartbeat_thread
         if coordinator is None or thread is None or not wait.steady:
             return
-        if self._behaviour.one_heartbeat_at_a_time:
-            return  # each heartbeat has to look whether the last one is answered
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
             self._steady = coordinator
             self.beat_key = coordinator.key

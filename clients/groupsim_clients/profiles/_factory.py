@@ -11,6 +11,7 @@ from groupsim_clients.consumer_coordinator import common_protocol
 from groupsim_clients.errors import ConfigError
 from groupsim_clients.machine import ClientEnvironment, ClientSpec
 from groupsim_clients.misbehaviour import misbehaving, read_options
+from groupsim_clients.one_heartbeat import OneHeartbeatProcess
 from groupsim_clients.process import ConsumerProcess
 from groupsim_clients.work import Work
 
@@ -42,9 +43,8 @@ def build(
     )
     assignors = _assignors(config.assignors, make)
     common_protocol(assignors)  # K-02
-    return ConsumerProcess(
-        spec, env, config=config, behaviour=behaviour, assignors=assignors, work=work
-    )
+    kind = OneHeartbeatProcess if behaviour.one_heartbeat_at_a_time else ConsumerProcess
+    return kind(spec, env, config=config, behaviour=behaviour, assignors=assignors, work=work)
 
 
 def _assignors(names: Sequence[str], make: MakeAssignor) -> tuple[Assignor, ...]:
