@@ -130,8 +130,8 @@ def impossible(state: str, action: str) -> bool:
 
 _TIMERS_NOT_ARMED = {
     "no group": ("new member", "pending member", "write limit"),
-    "Empty": ("pending sync", "new member", "pending member"),
-    "Empty, pending ids": ("pending sync", "new member"),
+    "Empty": ("new member", "pending member"),
+    "Empty, pending ids": ("new member",),
     "PreparingRebalance, initial": ("pending sync",),
     "PreparingRebalance": ("pending sync",),
     "CompletingRebalance": ("new member", "join"),
