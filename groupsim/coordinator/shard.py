@@ -196,6 +196,8 @@ class Shard:
             for offset, record in batch.records:
                 self._replay(offset, record)
             self.pipeline.loaded(batch.next_offset, high_watermark)
+        # Kafka's loader forgets the end of a log that has lost its last batches (decisions.toml)
+        self.pipeline.loaded(max(high_watermark, self.pipeline.last_written), high_watermark)
         self.pipeline.serve()
         self.state = ShardState.ACTIVE
         announce_loaded(self.context)

@@ -647,6 +647,16 @@ def test_a_log_whose_committed_part_was_compacted_away() -> None:
     assert bench.fetch() == {("orders", 0): 5}
 
 
+def test_a_log_that_ends_beyond_its_last_record() -> None:
+    """C-16, a decision of ours: writing goes on at the end of the log, not of its last record."""
+    bench = Bench(load=False)
+    bench.coordinator.begin_load(0, 1, 0)
+    bench.carry_out(bench.coordinator.finish_load(0, [], 10, 0))
+    assert bench.commit() == [ErrorCode.NONE]
+    (partition,) = bench.coordinator.snapshot().partitions
+    assert (partition.last_written, partition.last_committed) == (11, 11)
+
+
 def test_offsets_are_restored() -> None:
     """C-18, C-23, O-24: a simple group where there is none; pending ones until the marker."""
     bench = Bench()

@@ -51,6 +51,7 @@ class World(ABC):
         self._epochs = dict.fromkeys(self._led(), 0)
         self._uncommitted: list[tuple[int, int]] = []  # id, partition
         self._held_loads: Counter[int] = Counter()
+        self._compacted: set[int] = set()  # and nothing was committed since
         self.started = True
 
     # ---- what generators and reports look at
@@ -123,6 +124,7 @@ class World(ABC):
         if kind == "commit_appends":
             count = len(self._uncommitted) if operation["count"] is None else operation["count"]
             waiting, self._uncommitted = self._uncommitted[:count], self._uncommitted[count:]
+            self._compacted.difference_update(partition for _, partition in waiting)
             return {"op": kind, "upto": waiting[-1][0]} if waiting else None
         if kind == "end_txn":
             resolved["partition"] = self.partition_of(operation["group"])
@@ -135,9 +137,11 @@ class World(ABC):
                 return None
             self._held_loads[operation["partition"]] -= 1
         elif kind == "truncate":
-            if self.status(operation["partition"]):
+            if self.status(operation["partition"]) or operation["partition"] in self._compacted:
                 return None
             self._forget(operation["partition"])
+        elif kind == "compact":
+            self._compacted.add(operation["partition"])
         elif kind in ("topics", "topics_deleted") and not self.started:
             return None
         elif kind == "topics":
@@ -204,6 +208,7 @@ class World(ABC):
                 self._uncommitted.append((append["id"], append["partition"]))
                 if not self.holding:
                     self._forget(append["partition"])
+                    self._compacted.discard(append["partition"])
         for done in result["completed"]:
             if not done.get("closed"):
                 code = done["response"].get("errorCode", 0)
