@@ -7,7 +7,7 @@ failed append is taken back (C-11).
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from groupsim.coordinator.context import Context
 from groupsim.coordinator.records import OffsetCommitKey, OffsetCommitValue, TransactionMarker
@@ -54,35 +54,26 @@ class CommittedOffset:
         )
 
 
+V = TypeVar("V")
+
 ByPartition: TypeAlias = TimelineMap[int, CommittedOffset]
 ByTopic: TypeAlias = TimelineMap[str, ByPartition]
 Producers: TypeAlias = TimelineMap[int, None]
-OpenByPartition: TypeAlias = TimelineMap[int, Producers]
-OpenByTopic: TypeAlias = TimelineMap[str, OpenByPartition]
 
 
-class _Offsets:
-    """Offsets by group, topic and partition."""
+class _ByPartition(Generic[V]):
+    """Values by group, topic and partition; maps that become empty are removed, as in Kafka."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
-        self.by_group: TimelineMap[str, ByTopic] = TimelineMap(registry, string_hash)
+        self.by_group: TimelineMap[str, TimelineMap[str, TimelineMap[int, V]]] = TimelineMap(
+            registry, string_hash
+        )
 
-    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+    def get(self, group_id: str, topic: str, partition: int) -> V | None:
         by_topic = self.by_group.get(group_id)
         by_partition = None if by_topic is None else by_topic.get(topic)
         return None if by_partition is None else by_partition.get(partition)
-
-    def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
-        by_topic = self.by_group.get(group_id)
-        if by_topic is None:
-            by_topic = TimelineMap(self._registry, string_hash)
-            self.by_group.put(group_id, by_topic)
-        by_partition = by_topic.get(topic)
-        if by_partition is None:
-            by_partition = TimelineMap(self._registry, int_hash)
-            by_topic.put(topic, by_partition)
-        by_partition.put(partition, offset)
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         by_topic = self.by_group.get(group_id)
@@ -95,20 +86,10 @@ class _Offsets:
             if not by_topic:
                 self.by_group.remove(group_id)
 
+    def put(self, group_id: str, topic: str, partition: int, value: V) -> None:
+        self._partitions(group_id, topic).put(partition, value)
 
-class _OpenTransactions:
-    """Which producers have pending offsets, by group, topic and partition."""
-
-    def __init__(self, registry: SnapshotRegistry) -> None:
-        self._registry = registry
-        self.by_group: TimelineMap[str, OpenByTopic] = TimelineMap(registry, string_hash)
-
-    def producers(self, group_id: str, topic: str, partition: int) -> Producers | None:
-        by_topic = self.by_group.get(group_id)
-        by_partition = None if by_topic is None else by_topic.get(topic)
-        return None if by_partition is None else by_partition.get(partition)
-
-    def add(self, group_id: str, topic: str, partition: int, producer_id: int) -> None:
+    def _partitions(self, group_id: str, topic: str) -> TimelineMap[int, V]:
         by_topic = self.by_group.get(group_id)
         if by_topic is None:
             by_topic = TimelineMap(self._registry, string_hash)
@@ -117,6 +98,18 @@ class _OpenTransactions:
         if by_partition is None:
             by_partition = TimelineMap(self._registry, int_hash)
             by_topic.put(topic, by_partition)
+        return by_partition
+
+
+class _Offsets(_ByPartition[CommittedOffset]):
+    """Offsets by group, topic and partition."""
+
+
+class _OpenTransactions(_ByPartition[Producers]):
+    """Which producers have pending offsets, by group, topic and partition."""
+
+    def add(self, group_id: str, topic: str, partition: int, producer_id: int) -> None:
+        by_partition = self._partitions(group_id, topic)
         producers = by_partition.get(partition)
         if producers is None:
             producers = TimelineMap(self._registry, long_hash)
@@ -124,23 +117,12 @@ class _OpenTransactions:
         if producer_id not in producers:  # TimelineHashSet adds unless present
             producers.put(producer_id, None)
 
-    def remove(self, group_id: str, topic: str, partition: int, producer_id: int) -> None:
-        producers = self.producers(group_id, topic, partition)
+    def discard(self, group_id: str, topic: str, partition: int, producer_id: int) -> None:
+        producers = self.get(group_id, topic, partition)
         assert producers is not None, f"{producer_id} is not open for {topic}-{partition}"
         producers.remove(producer_id)
         if not producers:
-            self.clear(group_id, topic, partition)
-
-    def clear(self, group_id: str, topic: str, partition: int) -> None:
-        by_topic = self.by_group.get(group_id)
-        by_partition = None if by_topic is None else by_topic.get(topic)
-        if by_topic is None or by_partition is None:
-            return
-        by_partition.remove(partition)
-        if not by_partition:
-            by_topic.remove(topic)
-            if not by_topic:
-                self.by_group.remove(group_id)
+            self.remove(group_id, topic, partition)
 
     def partitions(self, group_id: str) -> list[tuple[str, int]]:
         by_topic = self.by_group.get(group_id)
@@ -168,7 +150,7 @@ class OffsetStore:
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether an open transaction holds an offset."""
-        return self.open.producers(group_id, topic, partition) is not None
+        return self.open.get(group_id, topic, partition) is not None
 
     def offsets_of(self, group_id: str, epoch: int = LATEST) -> ByTopic | None:
         """A group's offsets, as of a log offset."""
@@ -203,12 +185,12 @@ class OffsetStore:
 
     def _forget(self, group_id: str, topic: str, partition: int) -> None:
         self.committed.remove(group_id, topic, partition)
-        producers = self.open.producers(group_id, topic, partition)
+        producers = self.open.get(group_id, topic, partition)
         for producer_id in [] if producers is None else producers.keys():
             pending = self.pending.get(producer_id)
             assert pending is not None, f"{producer_id} is open without offsets"
             pending.remove(group_id, topic, partition)
-        self.open.clear(group_id, topic, partition)
+        self.open.remove(group_id, topic, partition)
 
     def replay_marker(self, marker: TransactionMarker) -> None:
         """A transaction ended: its offsets become visible, or vanish (C-18)."""
@@ -231,7 +213,7 @@ class OffsetStore:
         offset: CommittedOffset,
         marker: TransactionMarker,
     ) -> bool:
-        self.open.remove(group_id, topic, partition, marker.producer_id)
+        self.open.discard(group_id, topic, partition, marker.producer_id)
         if not marker.committed:
             return False
         existing = self.committed.get(group_id, topic, partition)
