@@ -179,7 +179,7 @@ class GroupCoordinator:
         """
         self._core.outbox.begin(now_ms)
         for shard in self._core.shards.values():
-            if append_id in shard.pipeline.pending_appends:
+            if shard.pipeline.holds(append_id):
                 if error is ErrorCode.NONE:
                     shard.pipeline.committed(append_id)
                 else:

@@ -56,7 +56,6 @@ class Core:
         self._events: deque[Callable[[], None]] = deque()
         self._to_flush: list[Pipeline] = []
         self._append_ids = 0
-        self._append_owner: dict[int, Shard] = {}
         # Stands for every partition that is not here: requests get NOT_COORDINATOR (C-05).
         self.absent = self._new_shard(-1)
 

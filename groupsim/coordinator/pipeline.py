@@ -161,6 +161,10 @@ class Pipeline:
         """Ids of appends the world has not answered yet, in log order."""
         return tuple(entry.append_id for entry in self._in_flight)
 
+    def holds(self, append_id: int) -> bool:
+        """Whether this append is one of ``pending_appends``."""
+        return any(entry.append_id == append_id for entry in self._in_flight)
+
     def loaded(self, offset: int, high_watermark: int) -> None:
         """The log up to ``offset``, the end of a batch, has been replayed; what lies above
         ``high_watermark`` is not committed.
