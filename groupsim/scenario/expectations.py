@@ -74,7 +74,7 @@ class Judge:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._members = scenario.members()
-        self._metrics = Metrics()
+        self.metrics = Metrics()  # complete: a run's summary comes from them as well
         self._views = {group_id: _View() for group_id in scenario.groups}
         self._group_of = {name: group_id for name, (group_id, _) in self._members.items()}
         self._checks = [
@@ -99,7 +99,7 @@ class Judge:
         """Take one event; other kinds than ours are ignored."""
         if self._moments and self._moments[-1][0] < event.time_us:
             self._pass_moments(event.time_us - 1)
-        self._metrics.feed(event)
+        self.metrics.feed(event)
         handler: Any = getattr(self, f"_on_{event.kind}", None)
         if handler is not None:
             handler(event)
@@ -124,12 +124,12 @@ class Judge:
                 check.end, check.ended = check.measure(), True
 
     def _advance(self, group_id: str, at_us: int) -> None:
-        tracker = self._metrics.tracker(group_id)
+        tracker = self.metrics.tracker(group_id)
         if tracker is not None:
             tracker.ledger.advance(at_us)
 
     def _ledger(self, group_id: str, kind: str) -> int:
-        tracker = self._metrics.tracker(group_id)
+        tracker = self.metrics.tracker(group_id)
         if tracker is None:
             return 0
         if kind == "unavailable":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from groupsim.metrics import Metrics, Summary
+from groupsim.metrics import Summary
 from groupsim.metrics.verdicts import Verdict, overall
 from groupsim.runtime import Script, run
 from groupsim.scenario.assembly import build
@@ -71,9 +71,9 @@ def run_scenario(
     """
     scenario = _with_scripts(scenario, scripts).ended_at(until)
     seed = scenario.seed if seed is None else seed
-    judge, metrics = Judge(scenario), Metrics()
+    judge = Judge(scenario)
     with TraceWriter(trace_path, scenario=scenario.to_plain(), seed=seed) as writer:
-        followers: tuple[Observer, ...] = (judge, metrics, *observers)
+        followers: tuple[Observer, ...] = (judge, *observers)
         for observer in followers:
             observer.attach(writer)
         simulation = build(scenario, seed=seed, trace=writer)
@@ -102,7 +102,7 @@ def run_scenario(
         seed=seed,
         verdict=overall(result.verdict for result in results),
         expectations=tuple(results),
-        metrics=metrics.finish(simulation.now_us),
+        metrics=judge.metrics.finish(simulation.now_us),
         trace_sha256=writer.sha256(),
         events=writer.events,
         end_us=simulation.now_us,
