@@ -296,7 +296,7 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
     def heartbeats_wanted(self) -> bool:
         """Whether the state is one in which heartbeats go out (1.1)."""
         if self.behaviour.heartbeats_while_syncing:
-            return self.state in {JoinState.COMPLETING_REBALANCE, JoinState.STABLE}
+            return self.state is JoinState.STABLE or self.state is JoinState.COMPLETING_REBALANCE
         return self.state is JoinState.STABLE
 
     def shown_state(self, state: JoinState) -> str:

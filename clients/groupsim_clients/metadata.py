@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -208,8 +207,3 @@ class Metadata:
             self._error = JavaError(
                 "TopicAuthorizationException", f"Not authorized to access topics: {bad}"
             )
-
-
-def full_match(pattern: re.Pattern[str], topic: str) -> bool:
-    """Java's ``matches()``: the whole topic name."""
-    return pattern.fullmatch(topic) is not None

@@ -5,7 +5,7 @@ input the machine runs whichever can run, the application first, until both wait
 earliest time at which either wants to go on.
 
 The hot path is the steady heartbeat: the application sits in ``poll()``, the member is joined, nothing
-is pending. ``wake`` and ``respond`` then do in a few steps what the general way would do.
+is pending. ``beat`` and ``respond`` then do in a few steps what the general way would do.
 """
 
 from __future__ import annotations
