@@ -84,18 +84,22 @@ class Heartbeat:
 
 
 class HeartbeatThread:
-    """The thread: enabled or asleep, its failure, and the grid of its turns."""
+    """The thread: enabled or asleep, its failure, and the grid of its turns.
+
+    ``turn_at_ms`` is the next point of the grid; ``work_since_ms``: since when there is something to do
+    for the turn there, −1 while there is nothing.
+    """
 
     def __init__(self, coordinator: AbstractCoordinator, step_ms: int) -> None:
         self._coordinator = coordinator
-        self._step_ms = max(1, step_ms)
+        self.step_ms = max(1, step_ms)
         self.enabled = False
         self._was_enabled = False
         self.closed = False
         self.notified = False
         self.failure: JavaError | None = None
-        self._turn_at_ms = 0
-        self._work_since_ms = -1  # since when there is something for the next turn
+        self.turn_at_ms = 0
+        self.work_since_ms = -1
 
     def enable(self) -> None:
         """JoinGroup succeeded: start all timers and look at once (1.4)."""
@@ -143,10 +147,10 @@ class HeartbeatThread:
         heartbeat = coordinator.heartbeat
         client = coordinator.client
         if coordinator.looks_unknown() or (not polling and client.pending_work()):
-            if self._work_since_ms < 0:
-                self._work_since_ms = coordinator.ctx.now_ms
-            return self._on_grid(self._work_since_ms + 1)  # a turn of the same ms has been taken
-        self._work_since_ms = -1
+            if self.work_since_ms < 0:
+                self.work_since_ms = coordinator.ctx.now_ms
+            return self._on_grid(self.work_since_ms + 1)  # a turn of the same ms has been taken
+        self.work_since_ms = -1
         due_ms = heartbeat.session_deadline_ms
         if not fetching and coordinator.behaviour.enforces_poll_interval:
             due_ms = min(due_ms, heartbeat.poll_deadline_ms)
@@ -174,10 +178,10 @@ class HeartbeatThread:
             self.notified = True
 
     def _on_grid(self, due_ms: int) -> int:
-        late_ms = due_ms - self._turn_at_ms
+        late_ms = due_ms - self.turn_at_ms
         if late_ms <= 0:
-            return self._turn_at_ms
-        return self._turn_at_ms + -(-late_ms // self._step_ms) * self._step_ms
+            return self.turn_at_ms
+        return self.turn_at_ms + -(-late_ms // self.step_ms) * self.step_ms
 
     def turn(self) -> None:
         """Take one turn: the steps of 1.4 until the thread waits again."""
@@ -219,8 +223,8 @@ class HeartbeatThread:
 
     def turn_taken(self, now_ms: int) -> None:
         """The grid of turns goes on from here."""
-        self._work_since_ms = -1
-        self._turn_at_ms = now_ms + self._step_ms
+        self.work_since_ms = -1
+        self.turn_at_ms = now_ms + self.step_ms
 
 
 class HeartbeatHandler:

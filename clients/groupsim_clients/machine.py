@@ -279,6 +279,12 @@ class SteadyHeartbeats(Protocol):
         """
         ...
 
+    def beat_answered(self, correlation_id: int, response: Response, now_ms: int) -> bool:
+        """Take in the answer to a heartbeat if nothing follows from it: no effects, and
+        ``next_wake_ms`` stays as it is. False: nothing was done, and ``respond`` has to be called.
+        """
+        ...
+
 
 ClientFactory = Callable[[ClientSpec, ClientEnvironment], ClientMachine]
 """What an entry point in the group ``groupsim.clients`` must be."""

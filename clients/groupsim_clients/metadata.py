@@ -45,6 +45,7 @@ class Metadata:
         self._ctx = ctx
         self._config = config
         self._subscriptions = subscriptions
+        self._max_age_ms = config.metadata_max_age_ms
         self._backoff = ExponentialBackoff(
             ctx, config.retry_backoff_ms, config.retry_backoff_max_ms, "metadata-backoff"
         )
@@ -97,8 +98,11 @@ class Metadata:
 
     def next_update_ms(self) -> int:
         """When the next request is due (a time; it may be past)."""
-        due = _NEVER if self.update_requested else self._last_success_ms + self._expire_ms
-        return max(due, self._allow_at_ms)
+        allow_at_ms = self._allow_at_ms
+        if self._need_full_update or self._need_partial_update:
+            return allow_at_ms
+        due_ms = self._last_success_ms + self._max_age_ms
+        return max(due_ms, allow_at_ms)
 
     def allowed_now(self) -> bool:
         """Whether the refresh backoff lets a request out now (CP-08)."""
@@ -120,7 +124,7 @@ class Metadata:
         if not response.brokers:  # a broker that is starting: ask again later
             self.failed_update()
             return
-        expired = now_ms >= self._last_success_ms + self._expire_ms
+        expired = now_ms >= self._last_success_ms + self._max_age_ms
         self._need_partial_update = request_version < self._request_version
         self._need_full_update = False
         self._last_success_ms = now_ms
@@ -149,10 +153,6 @@ class Metadata:
         self.fatal_error = self._error = None
         if error is not None:
             raise error
-
-    @property
-    def _expire_ms(self) -> int:
-        return self._config.metadata_max_age_ms
 
     def _take_topic(
         self,

@@ -199,9 +199,11 @@ class NetworkClient:
             JavaError: metadata brought an error (CN-04).
 
         """
-        yield from self.fire()
+        if self.completions or self._suspended:
+            yield from self.fire()
         self._apply_disconnects()
-        self._try_send()
+        if self.unsent:
+            self._try_send()
         if not self.completions and (future is None or not future.done) and not timer.expired:
             self._maybe_update_metadata()
             if not self.pending_work():
@@ -209,9 +211,11 @@ class NetworkClient:
         self._network_step()
         if not disable_wakeup:
             self.maybe_trigger_wakeup()
-        self._try_send()
-        self._fail_expired()
-        yield from self.fire()
+        if self.unsent:
+            self._try_send()
+            self._fail_expired()
+        if self.completions or self._suspended:
+            yield from self.fire()
         self.metadata.maybe_throw()
 
     def poll_until(
@@ -282,7 +286,7 @@ class NetworkClient:
             or self.completions
             or self.pending_disconnects
             or (self.wakeup_requested and not self.wakeups_disabled)
-            or any(self._usable(pending.key) for pending in self.unsent)
+            or (self.unsent and any(self._usable(pending.key) for pending in self.unsent))
         )
 
     def answers_waiting(self) -> bool:
@@ -291,7 +295,7 @@ class NetworkClient:
             self.inbox
             or self.completions
             or self.pending_disconnects
-            or any(self._usable(pending.key) for pending in self.unsent)
+            or (self.unsent and any(self._usable(pending.key) for pending in self.unsent))
         )
 
     def next_deadline_ms(self, *, in_flight: bool = True) -> int:
@@ -344,8 +348,6 @@ class NetworkClient:
         return not self.is_unavailable(key)
 
     def _try_send(self) -> None:
-        if not self.unsent:
-            return
         kept = []
         for pending in self.unsent:
             if self._usable(pending.key):
@@ -355,9 +357,11 @@ class NetworkClient:
         self.unsent[:] = kept
 
     def _network_step(self) -> None:
-        self._receive()
+        if self.inbox:
+            self._receive()
         self._maybe_update_metadata()
-        self._time_out_in_flight()
+        if self.in_flight:
+            self._time_out_in_flight()
 
     def _receive(self) -> None:
         inbox = self.inbox

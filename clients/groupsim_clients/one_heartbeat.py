@@ -7,7 +7,6 @@ is left whenever an answer is missing; the general way then waits for the answer
 from __future__ import annotations
 
 from groupsim.protocol.messages import Response
-from groupsim_clients.machine import ClientEffect
 from groupsim_clients.process import ConsumerProcess
 
 __all__ = ["OneHeartbeatProcess"]
@@ -18,13 +17,14 @@ class OneHeartbeatProcess(ConsumerProcess):
 
     def beat(self, now_ms: int) -> int:
         """The short way, unless something is unanswered."""
-        if self._sent or (self._steady is not None and self._steady.client.in_flight):
+        if self._slow_at_ms >= 0 and (self._sent or self._client.in_flight):
             self._slow_at_ms = -1
             return 0
         return super().beat(now_ms)
 
-    def respond(self, correlation_id: int, response: Response, now_ms: int) -> list[ClientEffect]:
+    def beat_answered(self, correlation_id: int, response: Response, now_ms: int) -> bool:
         """The short way for what was sent on it; other answers may set a waiting heartbeat free."""
         if correlation_id not in self._sent:
             self._slow_at_ms = -1
-        return super().respond(correlation_id, response, now_ms)
+            return False
+        return super().beat_answered(correlation_id, response, now_ms)

@@ -19,9 +19,8 @@ from groupsim_clients.assignors import Assignor
 from groupsim_clients.behaviour import Background, Behaviour
 from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.consumer import Consumer
-from groupsim_clients.consumer_coordinator import ConsumerCoordinator
 from groupsim_clients.errors import JavaError
-from groupsim_clients.heartbeat import HeartbeatHandler
+from groupsim_clients.heartbeat import Heartbeat, HeartbeatHandler, HeartbeatThread
 from groupsim_clients.machine import (
     ClientEffect,
     ClientEnvironment,
@@ -30,7 +29,7 @@ from groupsim_clients.machine import (
     Order,
     send,
 )
-from groupsim_clients.network_client import COORDINATOR, Lost, PendingRequest
+from groupsim_clients.network_client import COORDINATOR, Lost, NetworkClient, PendingRequest
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
 from groupsim_clients.work import Work
 
@@ -65,12 +64,15 @@ class ConsumerProcess:
         self._application: Application | None = None
         self._thread: Steps[Any] | None = None
         self._wait: Wait | None = None
-        self._next_wake_ms: int | None = None
-        self._steady: ConsumerCoordinator | None = None
-        self.beat_key = (-1, COORDINATOR)
-        self._steady_handler: HeartbeatHandler
-        self.beat_request: HeartbeatRequest
         self.next_beat_ms = -1
+        self._next_wake_ms: int | None = None
+        # what a settled member needs; set by _schedule before _slow_at_ms says that it is one
+        self.beat_key = (-1, COORDINATOR)
+        self.beat_request: HeartbeatRequest
+        self._heartbeat: Heartbeat
+        self._turns: HeartbeatThread
+        self._handler: HeartbeatHandler
+        self._client: NetworkClient
         self._sent: dict[int, int] = {}  # heartbeats of the hot path in flight, and when they left
         self._slow_at_ms = -1  # before this time only steady heartbeats can be due; −1: not steady
         self._calm_until_ms = -1  # the same when nothing is in flight
@@ -97,21 +99,7 @@ class ConsumerProcess:
 
     def respond(self, correlation_id: int, response: Response, now_ms: int) -> list[ClientEffect]:
         """An answer has arrived: handled at once if a thread polls, else on the next turn."""
-        if now_ms < self._slow_at_ms and (
-            type(response) is HeartbeatResponse and response.error_code is _NONE
-        ):
-            steady = self._steady
-            assert steady is not None
-            sent = self._sent
-            in_flight = steady.client.in_flight
-            if sent.pop(correlation_id, -1) >= 0 or (
-                in_flight.pop(correlation_id, None) is not None
-            ):
-                heartbeat = steady.heartbeat
-                heartbeat.session_deadline_ms = now_ms + heartbeat.session_timeout_ms
-                heartbeat.attempts = 0
-                if not sent and not in_flight:
-                    self._slow_at_ms = self._calm_until_ms
+        if self.beat_answered(correlation_id, response, now_ms):
             return []
         if self._thread is None:
             return []
@@ -145,15 +133,12 @@ class ConsumerProcess:
         if correlation_id:
             node_id, channel = self.beat_key
             return [send(correlation_id, node_id, channel, self.beat_version, self.beat_request)]
-        steady = self._steady
-        if now_ms < self._slow_at_ms and (
-            steady is not None and now_ms < steady.heartbeat.session_deadline_ms
-        ):
+        if now_ms < self._slow_at_ms and now_ms < self._heartbeat.session_deadline_ms:
             # woken for a timeout of something that has been answered since
             self._next_wake_ms = min(
-                steady.heartbeat.heartbeat_deadline_ms,
+                self._heartbeat.heartbeat_deadline_ms,
                 self._slow_at_ms,
-                steady.heartbeat.session_deadline_ms,
+                self._heartbeat.session_deadline_ms,
             )
             return []
         if self._thread is None:
@@ -194,13 +179,11 @@ class ConsumerProcess:
         slow_at_ms = self._slow_at_ms
         if now_ms >= slow_at_ms:
             return 0
-        coordinator = self._steady
-        assert coordinator is not None
-        heartbeat = coordinator.heartbeat
+        heartbeat = self._heartbeat
         if not heartbeat.heartbeat_deadline_ms <= now_ms < heartbeat.session_deadline_ms:
             return 0
         self._ctx.now_ms = now_ms
-        client = coordinator.client
+        client = self._client
         client.correlation_id = correlation_id = client.correlation_id + 1
         self._sent[correlation_id] = now_ms
         heartbeat.heartbeat_deadline_ms = wake_ms = now_ms + heartbeat.interval_ms
@@ -213,16 +196,33 @@ class ConsumerProcess:
         if heartbeat.session_deadline_ms < wake_ms:  # noqa: PLR1730
             wake_ms = heartbeat.session_deadline_ms
         self._next_wake_ms = self.next_beat_ms = wake_ms
-        thread = coordinator.heartbeat_thread
-        assert thread is not None
-        thread.turn_taken(now_ms)
+        thread = self._turns
+        thread.work_since_ms = -1  # turn_taken, written out
+        thread.turn_at_ms = now_ms + thread.step_ms
         return correlation_id
+
+    def beat_answered(self, correlation_id: int, response: Response, now_ms: int) -> bool:
+        """See ``machine.SteadyHeartbeats``: the short way of a settled member."""
+        if (
+            now_ms >= self._slow_at_ms
+            or type(response) is not HeartbeatResponse
+            or response.error_code is not _NONE
+        ):
+            return False
+        sent = self._sent
+        in_flight = self._client.in_flight
+        if sent.pop(correlation_id, -1) >= 0 or in_flight.pop(correlation_id, None) is not None:
+            heartbeat = self._heartbeat
+            heartbeat.session_deadline_ms = now_ms + heartbeat.session_timeout_ms
+            heartbeat.attempts = 0
+            if not sent and not in_flight:
+                self._slow_at_ms = self._calm_until_ms
+        return True
 
     def _file_heartbeats(self) -> None:
         """What the hot path sent becomes known to the network client, before anything else is."""
-        assert self._steady is not None
-        in_flight = self._steady.client.in_flight
-        handler = self._steady_handler
+        in_flight = self._client.in_flight
+        handler = self._handler
         for correlation_id, sent_ms in self._sent.items():
             pending = PendingRequest(
                 self.beat_key,
@@ -247,27 +247,34 @@ class ConsumerProcess:
 
     def _pump(self) -> list[ClientEffect]:
         """Run both threads until they wait."""
+        ctx = self._ctx
         for _ in range(_LIVELOCK):
             if self._thread is None:
+                self._rest()
                 break
-            if self._wait is None or self._can_go_on(self._wait):
+            wait = self._wait
+            due_ms = ctx.now_ms if wait is None else self._due_ms(wait)
+            if due_ms <= ctx.now_ms:
                 self._resume()
-            elif self._turn_at_ms() <= self._ctx.now_ms:
+                continue
+            turn_ms = self._turn_at_ms()
+            if turn_ms <= ctx.now_ms:
                 self._take_turn()
-            else:
-                break
+                continue
+            self._schedule(due_ms, turn_ms)
+            break
         else:
             raise AssertionError(f"{self._spec.name}: the client runs in circles")
-        self._schedule()
-        return self._ctx.effects
+        return ctx.effects
 
-    def _can_go_on(self, wait: Wait) -> bool:
-        if self._ctx.now_ms >= wait.deadline_ms:
-            return True
+    def _due_ms(self, wait: Wait) -> int:
+        """When the application thread can go on if nothing arrives before; it may be now or past."""
         if wait.kind is not WaitKind.POLL:
-            return False
+            return wait.deadline_ms
         client = self.consumer.client
-        return client.pending_work() or self._ctx.now_ms >= client.next_deadline_ms()
+        if client.pending_work():
+            return self._ctx.now_ms
+        return min(wait.deadline_ms, client.next_deadline_ms())
 
     def _resume(self) -> None:
         assert self._thread is not None
@@ -307,26 +314,33 @@ class ConsumerProcess:
             and not self._ctx.lock_depth
         )
 
-    def _schedule(self) -> None:
+    def _rest(self) -> None:
+        """There is nothing to wait for any more: the application has ended."""
         self._slow_at_ms = -1
-        if self._thread is None or self._wait is None:
-            self._next_wake_ms = None
-            return
+        self._next_wake_ms = None
+
+    def _schedule(self, due_ms: int, turn_ms: int) -> None:
+        """Both threads wait: for when the next of them can go on, and whether that is all calm."""
+        self._slow_at_ms = -1
         wait = self._wait
-        client = self.consumer.client
-        app_ms = wait.deadline_ms
-        if wait.kind is WaitKind.POLL:
-            app_ms = min(app_ms, client.next_deadline_ms())
-        wake_ms = min(app_ms, self._turn_at_ms())
-        self._next_wake_ms = None if wake_ms >= FOREVER else max(wake_ms, self._ctx.now_ms)
+        assert wait is not None
+        wake_ms = min(due_ms, turn_ms)
+        self._next_wake_ms = None if wake_ms >= FOREVER else wake_ms
+        if not wait.steady:
+            return
         coordinator = self.consumer.coordinator
         thread = None if coordinator is None else coordinator.heartbeat_thread
-        if coordinator is None or thread is None or not wait.steady:
+        if coordinator is None or thread is None:
             return
         if thread.running and not self._ctx.lock_depth and not coordinator.looks_unknown():
-            self._steady = coordinator
-            self.beat_key = coordinator.key
-            self._steady_handler = coordinator.heartbeat_handler()
-            self.beat_request = self._steady_handler.request
-            self._slow_at_ms = app_ms
-            self._calm_until_ms = min(wait.deadline_ms, client.next_deadline_ms(in_flight=False))
+            if self.beat_key != coordinator.key:
+                self.beat_key = coordinator.key
+            self._heartbeat = coordinator.heartbeat
+            self._turns = thread
+            self._handler = coordinator.heartbeat_handler()
+            self.beat_request = self._handler.request
+            self._client = client = coordinator.client
+            self._slow_at_ms = self._calm_until_ms = due_ms
+            if client.in_flight:
+                calm_ms = client.next_deadline_ms(in_flight=False)
+                self._calm_until_ms = min(wait.deadline_ms, calm_ms)

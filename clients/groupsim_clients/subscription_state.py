@@ -145,7 +145,8 @@ class SubscriptionState:
 
     def initializing(self) -> tuple[TopicPartition, ...]:
         """Assigned partitions without a position, sorted."""
-        return tuple(sorted(p for p, state in self.assignment.items() if state.position is None))
+        missing = [p for p, state in self.assignment.items() if state.position is None]
+        return tuple(sorted(missing)) if missing else ()
 
     def fetchable(self) -> list[tuple[TopicPartition, PartitionState]]:
         """Partitions whose records may be returned, in order of assignment."""

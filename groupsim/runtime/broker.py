@@ -17,7 +17,6 @@ from groupsim.coordinator.effects import (
     TimerCancelled,
     TimerFired,
 )
-from groupsim.coordinator.membership_requests import HEARTBEAT_OK
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import (
     FindCoordinatorRequest,
@@ -86,7 +85,6 @@ class Broker:
         "_cluster",
         "_kernel",
         "_on_deadline",
-        "_refreshes",
         "_timers",
         "_trace",
         "_waiting",
@@ -98,6 +96,7 @@ class Broker:
         "name",
         "node_id",
         "reachable",
+        "refreshes",
         "requests",
         "up",
         "world",
@@ -120,7 +119,7 @@ class Broker:
         self._cluster = cluster
         self._waiting: dict[int, tuple[Connection, int, int]] = {}
         self._armed_us = _NEVER
-        self._refreshes: Callable[[HeartbeatRequest, int], bool] | None = None
+        self.refreshes: Callable[[HeartbeatRequest, int], bool] | None = None
         self._timers: dict[tuple[str, str], int] = {}
         self._on_deadline = self._deadline
 
@@ -135,7 +134,7 @@ class Broker:
         self.incarnation += 1
         self.coordinator = coordinator
         # a coordinator may offer a short way for steady heartbeats; ours does
-        self._refreshes = getattr(coordinator, "refreshes_session", None)
+        self.refreshes = getattr(coordinator, "refreshes_session", None)
 
     def stop(self, reason: str) -> None:
         """The process is gone: its connections break, its memory is lost."""
@@ -155,11 +154,6 @@ class Broker:
             self.world.cause = self._trace.deliver(now_us, sent, sent)
         self.requests = token = self.requests + 1
         kind = type(request)
-        if kind is HeartbeatRequest:
-            refreshes = self._refreshes
-            if refreshes is not None and refreshes(request, now_us // 1000):  # type: ignore[arg-type]
-                connection.reply(correlation_id, api_version, HEARTBEAT_OK)
-                return
         if kind is FindCoordinatorRequest or kind is MetadataRequest:
             answer = self._cluster.answer(request, api_version)
             connection.reply(correlation_id, api_version, answer)

@@ -15,11 +15,11 @@ Kafka does once the channel is unmuted, but answers go nowhere. A reset (a fault
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
-from heapq import heappush
 from typing import Any, Final, Protocol
 
-from groupsim.protocol.messages import APIS, ApiKey, Request, Response
+from groupsim.protocol.messages import APIS, ApiKey, HeartbeatRequest, Request, Response
 from groupsim.runtime.kernel import Handle
 from groupsim.runtime.network import DropHow, Lane, Link, Network
 from groupsim.trace.writer import ConnectionTrace
@@ -73,6 +73,10 @@ class Server(Protocol):
     up: bool
     reachable: bool
     connections: dict[Connection, None]
+    requests: int
+    """How many requests it has served."""
+    refreshes: Callable[[HeartbeatRequest, int], bool] | None
+    """The short way of its coordinator (``GroupCoordinator.refreshes_session``), if there is one."""
 
     def serve(self, connection: Connection, arrived: Arrived) -> None:
         """A request is next; call ``connection.reply`` when it is done."""
@@ -82,28 +86,26 @@ class Connection:
     """A connection from ``client`` to ``server``. ``channel`` is the client's own word for it."""
 
     __slots__ = (
-        "_down",
-        "_heap",
         "_kernel",
         "_network",
         "_on_request",
         "_on_response",
-        "_queue",
-        "_tick",
         "_timeout",
-        "_trace",
         "_unsent",
-        "_up",
         "_world",
         "accepted",
         "busy",
         "channel",
         "client",
+        "down",
         "hung_up",
         "name",
+        "queue",
         "reason",
         "server",
         "state",
+        "trace",
+        "up",
     )
 
     def __init__(
@@ -112,29 +114,27 @@ class Connection:
         self._network = network
         self._world = world = network.world
         self._kernel = world.kernel
-        self._heap = world.kernel.heap
-        self._tick = world.kernel.tick
         self.name = name
         self.client = client
         self.server = server
         self.channel = channel
         up, down = network.links(client.name, server.node_id)
-        self._up = Lane(world.kernel, up)
-        self._down = Lane(world.kernel, down)
-        self._trace: ConnectionTrace | None = None
+        self.up = Lane(world.kernel, up)
+        self.down = Lane(world.kernel, down)
+        self.trace: ConnectionTrace | None = None
         if world.trace is not None:
-            self._trace = world.trace.connection(name, client.name, server.name)
+            self.trace = world.trace.connection(name, client.name, server.name)
         self.state = _OPENING
         self.reason = ""
         self.accepted = False
         self.hung_up = False
         self.busy = False
         self._unsent: list[tuple[int, int, Request, int]] = []
-        self._queue: deque[Arrived] = deque()
-        self._on_request = self._request_arrives  # bound once: they are pushed for every message
-        self._on_response = self._response_arrives
+        self.queue: deque[Arrived] = deque()
+        self._on_request = self.request_arrives  # bound once: they are pushed for every message
+        self._on_response = self.response_arrives
         self._event("opening", "")
-        self._up.send(self._syn_arrives, None)
+        self.up.send(self._syn_arrives, None)
         self._timeout: Handle | None = world.kernel.after(
             network.spec.connect_timeout_us, self._timed_out
         )
@@ -153,24 +153,13 @@ class Connection:
             return
         now_us = self._kernel.now_us
         sent = 0
-        if self._trace is not None:
-            sent = self._trace.request(
+        if self.trace is not None:
+            sent = self.trace.request(
                 now_us, self._world.cause, correlation_id, request, api_version
             )
-        up = self._up
-        delay_us = up.link.quick_us
-        if delay_us < 0:
-            if not self._dropped(up, type(request), sent):
-                up.send(self._on_request, (correlation_id, api_version, request, sent))
-            return
-        time_us = now_us + delay_us  # Lane.send, written out: this and reply() carry all messages
-        if time_us < up.last_us:  # noqa: PLR1730 - max() would cost a call
-            time_us = up.last_us
-        up.last_us = time_us
-        heappush(
-            self._heap,
-            (time_us, self._tick(), self._on_request, (correlation_id, api_version, request, sent)),
-        )
+        up = self.up
+        if up.link.clear or not self._dropped(up, type(request), sent):
+            up.send(self._on_request, (correlation_id, api_version, request, sent))
 
     def flush(self) -> None:
         """Send what was kept while the connection was being opened."""
@@ -181,13 +170,13 @@ class Connection:
     def close(self, reason: str) -> None:
         """Close from the client's side; answers still on their way are dropped on arrival."""
         if self._leave("closed", reason):
-            self._up.send(self._fin_arrives, None)
-            self._up.close()
+            self.up.send(self._fin_arrives, None)
+            self.up.close()
 
     def vanish(self) -> None:
         """The client's host is gone without a word: the broker is not told."""
         self._leave("vanished", "host is down")
-        self._up.close()
+        self.up.close()
 
     def reset(self, reason: str) -> None:
         """Break the connection; both ends learn of it at once."""
@@ -209,8 +198,8 @@ class Connection:
     def _timed_out(self) -> None:
         self._timeout = None
         if self._leave("timed_out", "no answer to the connection request"):
-            self._up.send(self._fin_arrives, None)
-            self._up.close()
+            self.up.send(self._fin_arrives, None)
+            self.up.close()
             self.client.lost(self)
 
     def _stop_waiting(self) -> None:
@@ -226,16 +215,17 @@ class Connection:
             self.client.opened(self)
 
     def _refused(self, reason: str) -> None:
-        self._up.close()
+        self.up.close()
         if self._leave("refused", reason):
             self.client.lost(self)
 
     def _rst_arrives(self, reason: str) -> None:
-        self._up.close()
+        self.up.close()
         if self._leave("lost", reason):
             self.client.lost(self)
 
-    def _response_arrives(self, answer: Answered) -> None:
+    def response_arrives(self, answer: Answered) -> None:
+        """A response is at the client."""
         if self.state is _OPEN:
             self.client.answered(self, answer)
         else:
@@ -253,25 +243,14 @@ class Connection:
         if self.accepted and not self.hung_up:
             now_us = self._kernel.now_us
             sent = 0
-            if self._trace is not None:
-                sent = self._trace.response(
+            if self.trace is not None:
+                sent = self.trace.response(
                     now_us, self._world.cause, correlation_id, response, api_version
                 )
-            down = self._down
-            delay_us = down.link.quick_us
-            if delay_us < 0:
-                if not self._dropped(down, type(response), sent):
-                    down.send(self._on_response, (correlation_id, response, sent))
-            else:
-                time_us = now_us + delay_us
-                if time_us < down.last_us:  # noqa: PLR1730
-                    time_us = down.last_us
-                down.last_us = time_us
-                heappush(
-                    self._heap,
-                    (time_us, self._tick(), self._on_response, (correlation_id, response, sent)),
-                )
-        if self._queue:
+            down = self.down
+            if down.link.clear or not self._dropped(down, type(response), sent):
+                down.send(self._on_response, (correlation_id, response, sent))
+        if self.queue:
             self._kernel.push(self._kernel.now_us, self._serve_next, None)
         elif self.hung_up:
             self._forget("")
@@ -280,44 +259,45 @@ class Connection:
         """Close from the broker's side, as its crash does; the client learns of it in time."""
         self._forget(reason)
         if self.server.reachable:
-            self._down.send(self._rst_arrives, reason)
-        self._down.close()
+            self.down.send(self._rst_arrives, reason)
+        self.down.close()
 
     def _syn_arrives(self, _: None) -> None:
         server = self.server
         if server.up:
             self.accepted = True
             server.connections[self] = None
-            self._down.send(self._opened, None)
+            self.down.send(self._opened, None)
         elif server.reachable:
-            self._down.send(self._refused, "nobody listens")
-            self._down.close()
+            self.down.send(self._refused, "nobody listens")
+            self.down.close()
 
-    def _request_arrives(self, arrived: Arrived) -> None:
+    def request_arrives(self, arrived: Arrived) -> None:
+        """A request is at the broker: served at once, or after those before it."""
         if not self.accepted:
             self._drop(arrived[3], "connection closed by the broker")
-        elif self.busy or self._queue:
-            self._queue.append(arrived)
+        elif self.busy or self.queue:
+            self.queue.append(arrived)
         else:
             self.server.serve(self, arrived)
 
     def _serve_next(self, _: None) -> None:
-        if self.accepted and self._queue and not self.busy:
-            self.server.serve(self, self._queue.popleft())
+        if self.accepted and self.queue and not self.busy:
+            self.server.serve(self, self.queue.popleft())
 
     def _fin_arrives(self, _: None) -> None:
         if self.accepted:
             self.hung_up = True
-            if not self.busy and not self._queue:
+            if not self.busy and not self.queue:
                 self._forget("")
 
     def _forget(self, reason: str) -> None:
         self.accepted = False
         self.server.connections.pop(self, None)
-        self._down.close()
-        for arrived in self._queue:
+        self.down.close()
+        for arrived in self.queue:
             self._drop(arrived[3], reason)
-        self._queue.clear()
+        self.queue.clear()
 
     # faults and the trace
 

@@ -89,6 +89,7 @@ class Link:
         "_number",
         "_stream",
         "broker",
+        "clear",
         "client",
         "cut",
         "direction",
@@ -105,7 +106,8 @@ class Link:
         self.direction = direction
         self.cut = False
         self.drops: tuple[DropRule, ...] = ()
-        self.quick_us = 0  # the latency when it is fixed and nothing is wrong, else −1
+        self.clear = True  # neither cut nor about to drop anything
+        self.quick_us = 0  # the latency when it is fixed and the link is clear, else −1
         self.lanes: dict[Lane, None] = {}
         self._stream = stream
         self._number = 0
@@ -119,7 +121,8 @@ class Link:
 
     def mark(self) -> None:
         """Something about the link has changed: find out whether messages may take the short way."""
-        self.quick_us = -1 if self.cut or self.drops else self.fixed_us
+        self.clear = not (self.cut or self.drops)
+        self.quick_us = self.fixed_us if self.clear else -1
 
     def delay_us(self) -> int:
         """Return the latency of the next message."""
@@ -133,7 +136,7 @@ class Link:
 class Lane:
     """One direction of one connection: messages arrive in the order in which they were sent.
 
-    ``last_us`` is when the last one arrives; ``Connection`` has its own short cut of ``send``.
+    ``last_us`` is when the last one arrives; ``Pulse`` has its own short cut of ``send``.
     """
 
     __slots__ = ("_closed", "_held", "_kernel", "black", "last_us", "link")

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from heapq import heappush
 from typing import Any, Protocol, cast
 
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
 from groupsim.runtime.kernel import Handle
 from groupsim.runtime.latency import time_text
+from groupsim.runtime.lifecycle import CrashHow, ProcessState
+from groupsim.runtime.pulse import Pulse
 from groupsim.runtime.specs import ProcessClock
 from groupsim.runtime.topics import Topics
 from groupsim.runtime.world import World
@@ -44,23 +45,7 @@ CLOSE_TIMEOUT_MS = 30_000
 """Java's default of ``Consumer.close()``."""
 
 
-class ProcessState(StrEnum):
-    """Where a process is in its life. ``STOPPING`` has been asked to close and still runs."""
-
-    DOWN = "down"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    PAUSED = "paused"
-
-
 _PAUSED = ProcessState.PAUSED
-
-
-class CrashHow(StrEnum):
-    """``PROCESS``: the operating system closes its connections. ``MACHINE``: nobody is told."""
-
-    PROCESS = "process"
-    MACHINE = "machine"
 
 
 class Dialer(Protocol):
@@ -79,7 +64,6 @@ class ClientProcess:
     """The host of one member's client machine."""
 
     __slots__ = (
-        "_armed_us",
         "_beats",
         "_before_pause",
         "_bootstrap",
@@ -91,11 +75,12 @@ class ClientProcess:
         "_kill",
         "_on_wake",
         "_plain",
+        "_pulse",
         "_resumes",
         "_topics",
         "_trace",
-        "_wake_cause",
         "_wake_ms",
+        "armed_us",
         "client_id",
         "clock",
         "ended",
@@ -108,6 +93,7 @@ class ClientProcess:
         "on_end",
         "spec",
         "state",
+        "wake_cause",
         "world",
     )
 
@@ -148,15 +134,16 @@ class ClientProcess:
         self._plain = clock.rate_ppm == 0 and clock.offset_ms == 0
         self._kernel = world.kernel
         self._trace = world.trace
-        self._armed_us = _NEVER
+        self.armed_us = _NEVER
         self._wake_ms: int | None = None
-        self._wake_cause = 0
+        self.wake_cause = 0
         self._inbox: deque[tuple[int, Callable[..., None], tuple[Any, ...]]] = deque()
         self._resumes: Handle | None = None
         self._before_pause = ProcessState.RUNNING
         self._kill: Handle | None = None
         self._comeback_us: int | None = None
-        self._on_wake = self._wake
+        self._on_wake = self.wake
+        self._pulse: Pulse | None = None
 
     # the life of the process; each returns the id of its event, or None when it means nothing now
 
@@ -388,45 +375,43 @@ class ClientProcess:
             return
         self._wake_ms = wake_ms = machine.next_wake_ms()
         if wake_ms is None:
-            self._armed_us = _NEVER
+            self.armed_us = _NEVER
             return
         wake_us = wake_ms * 1000 if self._plain else self.clock.reaches_us(wake_ms)
-        if wake_us != self._armed_us:
+        if wake_us != self.armed_us:
             kernel = self._kernel
             if wake_us < kernel.now_us:  # noqa: PLR1730 - max() would cost a call
                 wake_us = kernel.now_us
-            self._armed_us = wake_us
-            self._wake_cause = self.world.cause
+            self.armed_us = wake_us
+            self.wake_cause = self.world.cause
             heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
 
-    def _wake(self, wake_us: int) -> None:
-        if wake_us != self._armed_us or self.state is _PAUSED:
+    def wake(self, wake_us: int) -> None:
+        """The time for which it was armed has come; ``wake_us`` tells which."""
+        if wake_us != self.armed_us or self.state is _PAUSED:
             return
         machine = self.machine
         assert machine is not None, f"{self.name} is down and has a wake"
-        self._armed_us = _NEVER
-        self.world.cause = self._wake_cause
-        beats = self._beats
-        if beats is not None:
-            correlation_id = beats.beat(wake_us // 1000)
-            if correlation_id:  # _carry_out and _rearm, written out for a steady heartbeat
-                connection = self._connections.get(beats.beat_key)
-                if connection is None:
-                    connection = self._connections[beats.beat_key] = self._dial(beats.beat_key)
-                connection.request(correlation_id, beats.beat_version, beats.beat_request)
-                self._wake_ms = wake_ms = beats.next_beat_ms
-                self._armed_us = wake_us = wake_ms * 1000
-                kernel = self._kernel
-                heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
-                return  # the cause of the next wake stays that of this one
-        effects = machine.wake(wake_us // 1000 if self._plain else self.clock.read_ms(wake_us))
-        self._carry_out(effects)
+        self.armed_us = _NEVER
+        self.world.cause = self.wake_cause
+        self._carry_out(machine.wake(self.now_ms()))
+        if self._beats is not None:
+            self._find_pulse(self._beats)
         self._rearm()
+
+    def _find_pulse(self, beats: SteadyHeartbeats) -> None:
+        """Have the next wake take the short way of steady heartbeats, as far as it goes."""
+        connection = self._connections.get(beats.beat_key)
+        if connection is None or connection.state is not ConnectionState.OPEN:
+            return
+        if self._pulse is None or not self._pulse.fits(beats, connection):
+            self._pulse = Pulse(self, beats, connection)
+            self._on_wake = self._pulse.wake
 
     def _call_wake(self, cause: int) -> None:
         machine = self.machine
         if machine is not None:
-            self._armed_us = _NEVER
+            self.armed_us = _NEVER
             self._run(cause, machine.wake(self.now_ms()))
 
     def _due_us(self) -> int:
@@ -453,8 +438,9 @@ class ClientProcess:
     def _end(self, how: str, event: int, *, vanish: bool) -> None:
         self.state = ProcessState.DOWN
         self.ended = how
-        self.machine = self._beats = None
-        self._armed_us = _NEVER
+        self.machine = self._beats = self._pulse = None
+        self._on_wake = self.wake
+        self.armed_us = _NEVER
         self._inbox.clear()
         for handle in (self._kill, self._resumes):
             if handle is not None:

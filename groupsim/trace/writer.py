@@ -38,6 +38,9 @@ __all__ = ["ConnectionTrace", "Listener", "TraceWriter"]
 
 Listener = Callable[[Event], None]
 
+Kept = tuple[Any, int, bytes]
+"""A message, its API version, and its packed form: all of its ``send`` behind the correlation id."""
+
 BUFFER_BYTES: Final = 1 << 16
 """Written and hashed at once: large enough that neither call shows, small enough to lose."""
 
@@ -50,7 +53,8 @@ _RESPONSE_APIS: Final[Mapping[type[Any], Api]] = {api.response: api for api in A
 
 # Fixed-width integers, because one struct.pack costs half of what a msgpack call does. All four
 # are valid msgpack; an array of five begins 95, uint32 is ce, uint64 is cf.
-_MESSAGE: Final = struct.Struct(">HIBQBIHBI").pack
+_MESSAGE_FORMAT: Final = "HIBQBIHBI"
+_MESSAGE: Final = struct.Struct(">" + _MESSAGE_FORMAT).pack
 _ID: Final = 0x95CE
 _U64: Final = 0xCF
 _U32: Final = 0xCE
@@ -200,8 +204,12 @@ class TraceWriter:
         self._events = number
         self._time_us = time_us
         if len(buffer) >= self._room:
-            self._after_message(number, time_us, cause, self._deliver_kind, (of,))
+            self.message_delivered(number, time_us, cause, of)
         return number
+
+    def message_delivered(self, number: int, time_us: int, cause: int, of: int) -> None:
+        """Tell those who listen of a ``deliver`` that has been written, and write what is full."""
+        self._after_message(number, time_us, cause, self._deliver_kind, (of,))
 
     def packed_body(self, message: Any) -> bytes:
         """Return the packed form of a message; large ones that come again (Metadata) are kept."""
@@ -260,8 +268,8 @@ class ConnectionTrace:
         self._name = connection
         self._client = client
         self._broker = broker
-        self._requests: dict[int, tuple[Any, int, bytes]] = {}
-        self._responses: dict[int, tuple[Any, int, bytes]] = {}
+        self._requests: dict[int, Kept] = {}
+        self._responses: dict[int, Kept] = {}
 
     def request(
         self, time_us: int, cause: int, correlation_id: int, request: Request, api_version: int
@@ -281,7 +289,7 @@ class ConnectionTrace:
         writer._events = number
         writer._time_us = time_us
         if len(buffer) >= writer._room:
-            self._sent(number, time_us, cause, correlation_id, kept)
+            self.message_sent(number, time_us, cause, correlation_id, kept)
         return number
 
     def response(
@@ -302,23 +310,31 @@ class ConnectionTrace:
         writer._events = number
         writer._time_us = time_us
         if len(buffer) >= writer._room:
-            self._sent(number, time_us, cause, correlation_id, kept)
+            self.message_sent(number, time_us, cause, correlation_id, kept)
         return number
 
-    def _sent(
+    def heartbeats(self, request: Request, response: Response, api_version: int) -> HeartbeatTrace:
+        """Return what writes the events of a heartbeat that is sent over and over."""
+        return HeartbeatTrace(
+            self._writer,
+            self,
+            self._keep(self._requests, request, api_version),
+            self._keep(self._responses, response, api_version),
+        )
+
+    def message_sent(
         self,
         number: int,
         time_us: int,
         cause: int,
         correlation_id: int,
-        kept: tuple[Any, int, bytes],
+        kept: Kept,
     ) -> None:
+        """Tell those who listen of a ``send`` that has been written, and write what is full."""
         fields = (correlation_id, *self._fields(kept[0], kept[1]))
         self._writer._after_message(number, time_us, cause, self._writer._send_kind, fields)
 
-    def _keep(
-        self, kept: dict[int, tuple[Any, int, bytes]], message: Any, api_version: int
-    ) -> tuple[Any, int, bytes]:
+    def _keep(self, kept: dict[int, Kept], message: Any, api_version: int) -> Kept:
         writer = self._writer
         *head, body = self._fields(message, api_version)
         tail = b"".join(writer._pack(field) for field in head) + writer.packed_body(body)
@@ -337,6 +353,89 @@ class ConnectionTrace:
             api = _RESPONSE_APIS[type(message)]
             ends, direction = (self._broker, self._client), "response"
         return (self._name, *ends, api.name, api_version, direction, message)
+
+
+class HeartbeatTrace:
+    """Writes a round trip whose request and response are always the same, but for its last event.
+
+    What it writes is what ``ConnectionTrace`` and ``TraceWriter.deliver`` would, and it is most of a
+    long trace: so each call packs all it has in one go.
+    """
+
+    __slots__ = ("_connection", "_pack_request", "_pack_served", "_request", "_response", "_writer")
+
+    def __init__(
+        self, writer: TraceWriter, connection: ConnectionTrace, request: Kept, response: Kept
+    ) -> None:
+        self._writer = writer
+        self._connection = connection
+        self._request = request
+        self._response = response
+        send = _MESSAGE_FORMAT + "{}s"
+        self._pack_request = struct.Struct(">" + send.format(len(request[2]))).pack
+        served = ">" + _MESSAGE_FORMAT + send.format(len(response[2]))
+        self._pack_served = struct.Struct(served).pack
+
+    def sent(self, time_us: int, cause: int, correlation_id: int) -> int:
+        """Append the ``send`` of the request; return its id."""
+        writer = self._writer
+        number = writer._events + 1
+        buffer = writer._buffer
+        buffer += self._pack_request(
+            _ID,
+            number,
+            _U64,
+            time_us,
+            _U32,
+            cause,
+            writer._send_head,
+            _U32,
+            correlation_id,
+            self._request[2],
+        )
+        writer._events = number
+        writer._time_us = time_us
+        if len(buffer) >= writer._room:
+            self._connection.message_sent(number, time_us, cause, correlation_id, self._request)
+        return number
+
+    def served(self, time_us: int, sent: int, correlation_id: int) -> int:
+        """Append the ``deliver`` of the request, whose ``send`` has the id ``sent``, and the
+        ``send`` of the response that it causes; return the id of the latter.
+        """
+        writer = self._writer
+        delivered = writer._events + 1
+        number = delivered + 1
+        buffer = writer._buffer
+        buffer += self._pack_served(
+            _ID,
+            delivered,
+            _U64,
+            time_us,
+            _U32,
+            sent,
+            writer._deliver_head,
+            _U32,
+            sent,
+            _ID,
+            number,
+            _U64,
+            time_us,
+            _U32,
+            delivered,
+            writer._send_head,
+            _U32,
+            correlation_id,
+            self._response[2],
+        )
+        writer._events = number
+        writer._time_us = time_us
+        if len(buffer) >= writer._room:
+            writer.message_delivered(delivered, time_us, sent, sent)
+            self._connection.message_sent(
+                number, time_us, delivered, correlation_id, self._response
+            )
+        return number
 
 
 def _note_fields(kind: Kind) -> tuple[int, Callable[[Any], Any], bool]:

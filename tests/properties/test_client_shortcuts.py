@@ -83,7 +83,7 @@ def test_turns_that_are_not_taken(
 
     def every_turn(self: HeartbeatThread, *, polling: bool, fetching: bool) -> int:
         when = right(self, polling=polling, fetching=fetching)
-        return when if when == FOREVER else min(when, self._turn_at_ms)
+        return when if when == FOREVER else min(when, self.turn_at_ms)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HeartbeatThread, "next_turn_ms", every_turn)
@@ -106,8 +106,8 @@ def never_steady(patch: pytest.MonkeyPatch) -> None:
     """Have everything handled the long way."""
     right = ConsumerProcess._schedule
 
-    def schedule(self: ConsumerProcess) -> None:
-        right(self)
+    def schedule(self: ConsumerProcess, due_ms: int, turn_ms: int) -> None:
+        right(self, due_ms, turn_ms)
         self._slow_at_ms = -1
 
     patch.setattr(ConsumerProcess, "_schedule", schedule)
