@@ -104,6 +104,7 @@ class GroupTracker:
             unavailable_partition_us=unavailable,
             startup_partition_us=unavailable if startup is None else startup,
             overlap_partition_us=ledger.overlap_partition_us,
+            frozen_partition_us=ledger.frozen_partition_us,
             first_stable_us=self._first_stable_us,
             stable_since_us=self._stable_since_us,
         )
@@ -132,7 +133,9 @@ class GroupTracker:
             self._stopping.add(who)
         elif what == "paused":
             self._fell_silent(who, what, event.time_us)
+            self.ledger.paused(who)
         elif what == "resumed":
+            self.ledger.resumed(who)
             self._silent.pop(self._member_of.get(who, ""), None)
         elif what in ("exited", "killed", "crashed"):
             self._fell_silent(who, what, event.time_us)

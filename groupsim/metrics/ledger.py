@@ -1,4 +1,5 @@
-"""Who owns what in one group, in the clients' own view, and for how long nobody or several do.
+"""Who owns what in one group, in the clients' own view, and for how long nobody or several do, or
+only a process that stands still.
 
 Counters are kept up to date with every change; time is accounted for only when something
 changes. A run's length costs nothing.
@@ -27,6 +28,7 @@ class Ledger:
         self.unowned = 0
         self.startup_partition_us: int | None = None
         self.overlap_partition_us = 0
+        self.frozen_partition_us = 0
         self._unowned_us = 0
         self._tail_us = 0  # unowned since the last member was stopped on purpose: see unavailable()
         self._now_us = 0
@@ -38,6 +40,8 @@ class Ledger:
         self._last_owner: dict[Partition, str] = {}
         self._owned: dict[str, tuple[Partition, ...]] = {}
         self._overlaps = 0
+        self._paused: set[str] = set()  # only asked for membership
+        self._frozen = 0  # partitions that have owners, all of them paused
 
     @property
     def partitions(self) -> int:
@@ -68,6 +72,7 @@ class Ledger:
         else:
             self._tail_us += elapsed * self.unowned
         self.overlap_partition_us += elapsed * self._overlaps
+        self.frozen_partition_us += elapsed * self._frozen
 
     def subscribe(self, who: str, topics: Sequence[str], pattern: str | None) -> None:
         """``who`` wants these topics from now on (or those that the pattern matches)."""
@@ -88,8 +93,17 @@ class Ledger:
     def gone(self, who: str, *, on_purpose: bool) -> None:
         """A member process is no more, and so owns nothing."""
         self.owns(who, ())
+        self._paused.discard(who)
         if on_purpose:
             self._wanted[who] = False
+
+    def paused(self, who: str) -> None:
+        """A member process stands still: it owns what it owned, and does nothing with it."""
+        self._set_paused(who, True)
+
+    def resumed(self, who: str) -> None:
+        """It runs again."""
+        self._set_paused(who, False)
 
     def demand_changed(self) -> None:
         """Topics, subscriptions or the set of members that ever ran are different now."""
@@ -114,9 +128,23 @@ class Ledger:
         self._owned[who] = after
         self._check_whole()
 
+    def _set_paused(self, who: str, paused: bool) -> None:
+        held = self._owned.get(who, ())
+        before = sum(1 for partition in held if self._is_frozen(partition))
+        (self._paused.add if paused else self._paused.discard)(who)
+        self._frozen += sum(1 for partition in held if self._is_frozen(partition)) - before
+
+    def _is_frozen(self, partition: Partition) -> bool:
+        owners = self._owners.get(partition, ())
+        return bool(owners) and all(who in self._paused for who in owners)
+
     def _take(self, who: str, partition: Partition) -> None:
         owners = self._owners.setdefault(partition, [])
+        if self._paused:
+            self._frozen -= self._is_frozen(partition)
         owners.append(who)
+        if self._paused:
+            self._frozen += self._is_frozen(partition)
         if len(owners) == 1 and self._serves(partition):
             self.unowned -= 1
         if len(owners) == 2:
@@ -127,7 +155,11 @@ class Ledger:
 
     def _drop(self, who: str, partition: Partition) -> None:
         owners = self._owners[partition]
+        if self._paused:
+            self._frozen -= self._is_frozen(partition)
         owners.remove(who)
+        if self._paused:
+            self._frozen += self._is_frozen(partition)
         if len(owners) == 1:
             self._overlaps -= 1
         if not owners:

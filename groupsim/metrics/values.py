@@ -70,6 +70,8 @@ class GroupSummary:
             member until the last one was stopped on purpose (a crash does not end the wish).
         startup_partition_us: the part of it before every partition had an owner for the first time.
         overlap_partition_us: partition time in which two live members both believed that they own it.
+        frozen_partition_us: partition time in which everybody who owned it was paused. It had an
+            owner, so it is no part of ``unavailable_partition_us``; but nobody read it.
         first_stable_us: when a rebalance was first completed; None: never.
         stable_since_us: since when no rebalance has been going on at the end; None: one is.
         member_changes: how often members joined, left, expired, ... as the coordinator saw it.
@@ -87,6 +89,7 @@ class GroupSummary:
     unavailable_partition_us: int
     startup_partition_us: int
     overlap_partition_us: int
+    frozen_partition_us: int
     first_stable_us: int | None
     stable_since_us: int | None
 

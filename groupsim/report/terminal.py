@@ -176,6 +176,9 @@ def _totals(group: GroupSummary, end_us: int) -> list[tuple[str, str]]:
     if group.unowned_partitions:
         left = f"{group.unowned_partitions} of {group.partitions} partitions at {clock(end_us)}"
         totals.append(("without owner", f" {left}"))
+    if group.frozen_partition_us:
+        frozen = partition_seconds(group.frozen_partition_us)
+        totals.append(("frozen", f"{frozen} partition-seconds owned only by paused members"))
     if group.overlap_partition_us:
         overlap = partition_seconds(group.overlap_partition_us)
         totals.append(("two owners", f"{overlap} partition-seconds owned by two live members"))

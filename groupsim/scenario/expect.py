@@ -196,6 +196,8 @@ class Expectation(Part):
     """How often a member's standing changed: joined, left, expired, ..."""
     unavailable: Limit | None = None
     """Partition-seconds without an owner: one partition for 10 s is 10s, and so are ten for 1 s."""
+    frozen: Limit | None = None
+    """Partition-seconds during which everybody who owns a partition is paused: nobody reads it."""
     overlap: Limit | None = None
     """Partition-seconds during which two live members both believe that they own a partition."""
     moved: Count | None = None

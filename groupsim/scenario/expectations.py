@@ -134,6 +134,8 @@ class Judge:
             return 0
         if kind == "unavailable":
             return tracker.ledger.unavailable_partition_us()
+        if kind == "frozen":
+            return tracker.ledger.frozen_partition_us
         return tracker.ledger.moved if kind == "moved" else tracker.ledger.overlap_partition_us
 
     def _on_group_transition(self, event: Event) -> None:

@@ -65,6 +65,7 @@ expect:
   - {group: checkout, stable_by: 30s}
   - {group: checkout, rebalances: {at_most: 9}}
   # - {group: checkout, unavailable: {at_most: 120s}}   # partition-seconds without an owner
+  # - {group: checkout, frozen: 0s}                     # nobody is paused while it owns something
   # - {group: checkout, overlap: 0s}                    # nobody reads what another owns
   # - {group: checkout, members: {exactly: 4}}
 """

@@ -89,7 +89,7 @@ def _bounds(wanted: Any) -> tuple[int | None, int | None]:
     return (wanted.at_least, wanted.at_most) if exactly is None else (exactly, exactly)
 
 
-_TIMES: Final = ("unavailable", "overlap")
+_TIMES: Final = ("unavailable", "frozen", "overlap")
 
 
 def _shown(kind: str, amount: int) -> str:

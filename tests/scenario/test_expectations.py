@@ -132,9 +132,12 @@ STORY = (
     moves(50, "CompletingRebalance", "Stable", 2, 1),
     owns(50, "c-2", 0, 1, 2, 3),
     owns(60, "c-1", 0),
+    process(61, "c-2", "paused"),
+    process(66, "c-2", "resumed"),
     process(70, "c-1", "crashed"),
 )
-"""Unowned: 4 × 5 s, then partitions 0 and 1 for 8 s: 36. Overlap: partition 0 for 10 s."""
+"""Unowned: 4 × 5 s, then partitions 0 and 1 for 8 s: 36. Overlap: partition 0 for 10 s. Frozen: the
+other three for 5 s."""
 
 CASES: Mapping[str, tuple[str, str, str]] = {
     # what is expected: verdict on the whole run, on one broken off at 45 s, on one at 3 s
@@ -174,6 +177,9 @@ CASES: Mapping[str, tuple[str, str, str]] = {
     "unavailable: {at_least: 20s}": ("met", "met", "undecided"),
     "unavailable: {at_most: 16s, after: 5s}": ("met", "undecided", "undecided"),
     "unavailable: {at_most: 6s, after: 5s, before: 45s}": ("met", "met", "undecided"),
+    "frozen: 15s": ("met", "undecided", "undecided"),
+    "frozen: {at_most: 14999ms}": ("not met", "undecided", "undecided"),
+    "frozen: {at_most: 0s, before: 45s}": ("met", "met", "undecided"),
     "overlap: 10s": ("met", "undecided", "undecided"),
     "overlap: 9s": ("not met", "undecided", "undecided"),
     "moved: 2": ("not met", "undecided", "undecided"),

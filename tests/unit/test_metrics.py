@@ -64,6 +64,7 @@ def test_a_paused_member_still_believes_it_owns() -> None:
     story.revokes(71 * S, "c-2", orders(2, 3))
     group = story.group(100 * S)
     assert group.overlap_partition_us == 2 * 5 * S
+    assert group.frozen_partition_us == 2 * 46 * S  # until there is an owner who runs
     assert group.unavailable_partition_us == group.startup_partition_us
     assert [(d.silence, d.noticed_us) for d in group.detections] == [("paused", 65 * S)]
 
@@ -184,3 +185,34 @@ def test_metrics_can_tell_a_planted_bug(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Ledger, "gone", forgets)
     with pytest.raises(AssertionError):
         test_a_crash_counts_from_the_crash_and_is_detected_at_expiry()
+
+
+def test_frozen_partitions_have_only_paused_owners() -> None:
+    """A partition given to a paused member, taken from it, or left with it alone; and the end of a
+    pause by a crash.
+    """
+    ledger = Ledger({"orders": 2})
+    ledger.started("a")
+    ledger.started("b")
+    ledger.subscribe("a", ("orders",), None)
+    ledger.advance(10 * S)
+    ledger.owns("a", [("orders", 0)])
+    ledger.paused("a")
+    ledger.advance(11 * S)
+    assert ledger.frozen_partition_us == S
+    ledger.owns("b", [("orders", 0), ("orders", 1)])  # two owners, one of them runs
+    ledger.advance(13 * S)
+    assert ledger.frozen_partition_us == S
+    ledger.owns("b", [("orders", 1)])  # left with the paused one
+    ledger.paused("b")
+    ledger.advance(14 * S)
+    assert ledger.frozen_partition_us == 3 * S
+    ledger.resumed("a")
+    ledger.owns("a", [])
+    ledger.advance(15 * S)
+    assert ledger.frozen_partition_us == 4 * S
+    ledger.gone("b", on_purpose=False)
+    ledger.started("b")
+    ledger.owns("b", [("orders", 1)])
+    ledger.advance(20 * S)
+    assert ledger.frozen_partition_us == 4 * S
