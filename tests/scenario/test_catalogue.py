@@ -93,3 +93,13 @@ def test_lessons_can_be_read(name: str) -> None:
     assert "Try next" in lesson
     assert max(len(line) for line in lesson.splitlines()) <= 94
     assert len(lesson) <= 2_500
+
+
+@pytest.mark.parametrize("seed", [5, 8])
+def test_cooperative_deploys_stand_still_for_less(seed: int) -> None:
+    """What the lesson of cooperative-deploy says: also with a slow leader (seed 8) it beats eager."""
+    still = {}
+    for name in ("cooperative-deploy", "eager-deploy"):
+        group = run_scenario(load_scenario(name), seed=seed).metrics.group("checkout")
+        still[name] = group.unavailable_partition_us - group.startup_partition_us
+    assert 4 * still["cooperative-deploy"] < 3 * still["eager-deploy"]
