@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupsim.protocol.errors import ErrorCode
+from groupsim.report.repeats import Repeats
 from groupsim.report.words import partitions, plain_text, printable, some
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
@@ -75,6 +76,9 @@ class Narrator:
         self._held: list[tuple[Line, tuple[str, str, str], Any]] = []
         self._moves: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._moves_us = 0
+        self._repeats = Repeats(tell)
+        self._commit: Line | None = None  # a failed commit, until it is known who tells of it
+        self._complained = ("", -1)  # who said last, and when, that a commit of its has failed
 
     kinds: Final = (
         *("topic", "client", "timeline", "process", "order", "network", "fault", "leadership"),
@@ -95,7 +99,12 @@ class Narrator:
 
     def flush(self) -> None:
         """Tell the lines held back for merging."""
+        self._complain_of_commit()
+        self._repeats.flush()
         self._tell_moves()
+        self._tell_held()
+
+    def _tell_held(self) -> None:
         held, self._held = self._held, []
         if len(held) < _MERGE_FROM:
             for line, _, _ in held:
@@ -135,11 +144,31 @@ class Narrator:
         self, event: Event, who: str, words: tuple[str, str, str], text: str, item: Any = None
     ) -> None:
         """Hold a line back: the next ones may say the same of others."""
+        self._complain_of_commit()
+        self._repeats.flush()
         self._tell_moves()
         line = self._line(event, who, text, words[2], None)
         if self._held and (self._held[-1][1] != words or self._held[-1][0].group != line.group):
             self.flush()
         self._held.append((line, words, item))
+
+    def _complain(self, line: Line) -> None:
+        """Hold a complaint back: it may come again."""
+        self._tell_moves()
+        self._tell_held()
+        self._repeats.add(line)
+
+    def _complain_of_commit(self) -> None:
+        commit, self._commit = self._commit, None
+        if commit is not None:
+            self._complain(commit)
+
+    def _client_tells_of_commit(self, event: Event, who: str) -> None:
+        """The client's own words about its failed commit are enough."""
+        self._complained = (who, event.time_us)
+        commit = self._commit
+        if commit is not None and (commit.who, commit.time_us) == (printable(who), event.time_us):
+            self._commit = None
 
     def _on_topic(self, event: Event, f: Fields) -> None:
         if event.time_us:  # those of the start are no news
@@ -211,8 +240,10 @@ class Narrator:
 
     def _on_commit(self, event: Event, f: Fields) -> None:
         if f["outcome"] != "ok":
-            text = f"commit ({f['mode']}) failed: {f['outcome']}"
-            self._say(event, f["who"], text, "trouble")
+            self._complain_of_commit()
+            if self._complained != (f["who"], event.time_us):
+                text = f"commit ({f['mode']}) failed: {f['outcome']}"
+                self._commit = self._line(event, f["who"], text, "trouble", None)
 
     def _on_application(self, event: Event, f: Fields) -> None:
         if f["event"] not in _QUIET_APPLICATION:
@@ -222,11 +253,16 @@ class Narrator:
     def _on_exception(self, event: Event, f: Fields) -> None:
         detail = f": {f['detail']}" if f["detail"] else ""
         text = f"{f['call']} raises {f['exception']}{detail}"
+        if f["call"] == "commit":
+            self._client_tells_of_commit(event, f["who"])
         self._say(event, f["who"], text, "trouble")
 
     def _on_client_log(self, event: Event, f: Fields) -> None:
         if f["level"].upper() not in _QUIET_LEVELS:
-            self._say(event, f["who"], f["sentence"], "trouble")
+            if "commit" in f["sentence"].lower():
+                self._client_tells_of_commit(event, f["who"])
+            self._complain_of_commit()
+            self._complain(self._line(event, f["who"], f["sentence"], "trouble", None))
 
 
 class Timeline:
