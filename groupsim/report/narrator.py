@@ -77,6 +77,7 @@ class Narrator:
         self._moves: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._moves_us = 0
         self._repeats = Repeats(tell)
+        self._entry = (0, frozenset[str]())  # the newest entry of the timeline, and whom it names
         self._commit: Line | None = None  # a failed commit, until it is known who tells of it
         self._complained = ("", -1)  # who said last, and when, that a commit of its has failed
 
@@ -181,6 +182,7 @@ class Narrator:
     def _on_timeline(self, event: Event, f: Fields) -> None:
         text = _words("scenario:", f["action"], f["targets"], _bracketed(f["detail"]))
         self._say(event, "", text, "scenario")
+        self._entry = (event.id, frozenset(map(str, f["targets"])))
 
     def _on_process(self, event: Event, f: Fields) -> None:
         who, what = f["who"], f["event"]
@@ -193,6 +195,8 @@ class Narrator:
             self._say(event, who, text, words[2])
 
     def _on_order(self, event: Event, f: Fields) -> None:
+        if event.cause == self._entry[0] and f["who"] in self._entry[1]:
+            return  # the entry has said it, in the words of the file
         text = _words("is told:", f["name"].replace("_", " "), _bracketed(f["arguments"]))
         self._say(event, f["who"], text, "scenario")
 

@@ -295,3 +295,25 @@ def test_other_words() -> None:
     assert without_uuids(f"(c-1-{uuid}, {uuid}x)") == f"(c-1-cf36d705…, {uuid}x)"
     assert some("abcde") == "a, b, c and 2 more"
     assert printable("a\x1b[31m\nb é") == "a\\x1b[31m\\nb é"
+
+
+def test_an_order_by_the_timeline_is_told_once() -> None:
+    """The entry's words are the file's; only an order that no entry explains has a line of its own."""
+    story = Story(clients=())
+    lines: list[Line] = []
+    narrator = Narrator(lines.append)
+    narrator.attach(story.writer)
+    story.client("c-1")
+    entry = story.writer.event(
+        S, 0, "timeline", index=0, action="set_work", targets=["c-1"], detail={"work": "slow"}
+    )
+    order = {"name": "set_work", "arguments": {"processing_ms": 9}}
+    story.writer.event(S, entry, "order", who="c-1", **order)
+    story.writer.event(S, entry, "order", who="c-2", **order)
+    story.writer.event(2 * S, 0, "order", who="c-1", **order)
+    narrator.flush()
+    assert [(line.who, line.text) for line in lines] == [
+        ("", "scenario: set_work c-1 (work=slow)"),
+        ("c-2", "is told: set work (processing_ms=9)"),
+        ("c-1", "is told: set work (processing_ms=9)"),
+    ]
