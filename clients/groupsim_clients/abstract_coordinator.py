@@ -1,9 +1,13 @@
-"""Group membership: the join loop, resets, rejoin reasons, leaving (``AbstractCoordinator``).
+"""Group membership: the join loop, heartbeats, leaving (``AbstractCoordinator``).
 
 Methods that Java blocks in are generators of ``Wait`` (see ``timing``). Where Java holds the
 coordinator's monitor while it waits, ``Context.lock_depth`` is raised, because the heartbeat thread
-stands still then. Finding the coordinator is in ``coordinator_lookup``; what happens to answers of JoinGroup and SyncGroup is in ``join_handlers``; what
-a consumer does before and after a join is in ``consumer_coordinator``.
+stands still then.
+
+This is the top of four layers. Below it lie ``coordinator_lookup`` (finding the coordinator),
+``membership`` (state, generation, resets, rejoin reasons) and ``reacting`` (what other clients than
+Java's do about errors). What happens to answers is in ``join_handlers``, ``heartbeat`` and
+``leave_handler``; what a consumer does before and after a join is in ``join_steps``.
 """
 
 from __future__ import annotations
@@ -18,31 +22,28 @@ from groupsim.protocol.messages import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponseMember,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
     Request,
 )
 from groupsim_clients.behaviour import Behaviour, SessionTimeout, SyncTimeout
 from groupsim_clients.config import ConsumerConfig
-from groupsim_clients.coordinator_lookup import CoordinatorLookup
 from groupsim_clients.errors import JavaError
 from groupsim_clients.futures import RequestFuture
 from groupsim_clients.generation import NO_GENERATION, Generation, JoinState
 from groupsim_clients.heartbeat import HeartbeatHandler, HeartbeatThread
 from groupsim_clients.join_handlers import JoinHandlers
-from groupsim_clients.machine import AppRaised, MemberState, PollNote
+from groupsim_clients.leave_handler import LeaveHandler
+from groupsim_clients.machine import PollNote
+from groupsim_clients.membership import MAX_REASON_LENGTH
 from groupsim_clients.network_client import NetworkClient
-from groupsim_clients.reactions import Forget, Pace, Reaction
-from groupsim_clients.timing import Context, ExponentialBackoff, Steps, Timer, Wait
+from groupsim_clients.reacting import Reacting
+from groupsim_clients.reactions import Pace, Reaction
+from groupsim_clients.timing import Context, Steps, Timer, Wait
 
 __all__ = ["PROTOCOL_TYPE", "AbstractCoordinator"]
 
 PROTOCOL_TYPE = "consumer"
-MAX_REASON_LENGTH = 255  # JoinGroupRequest.maybeTruncateReason
 _INT_MAX = 2**31 - 1
 _JOIN_GROUP = ApiKey.JOIN_GROUP
-_LEAVE_GROUP = ApiKey.LEAVE_GROUP
 _AT_ONCE = frozenset(  # CR-23: join again without delay
     {
         "UnknownMemberIdException",
@@ -55,7 +56,7 @@ _AT_ONCE = frozenset(  # CR-23: join again without delay
 Handle = Callable[[Any, RequestFuture[Any], Generation], Generator[Wait, None, None] | None]
 
 
-class AbstractCoordinator(CoordinatorLookup, abc.ABC):
+class AbstractCoordinator(Reacting):
     """One member's dealings with its group coordinator."""
 
     def __init__(
@@ -66,21 +67,6 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
         client: NetworkClient,
     ) -> None:
         super().__init__(ctx, config, behaviour, client)
-        self.state = JoinState.UNJOINED
-        self.generation = NO_GENERATION
-        self.rejoin_needed = True
-        self.rejoin_reason = ""
-        self.needs_join_prepare = True
-        self.join_not_before_ms = 0
-        """No JoinGroup before this time; always past for clients that do not pace joins."""
-        self.loses_all = False
-        """What is held is lost, although generation and member id may be kept."""
-        self.dead: JavaError | None = None
-        self._reactions = dict(behaviour.reactions)
-        self._join_reacted = False
-        self._failed_sessions = 0
-        first_ms, most_ms = behaviour.join_backoff_ms
-        self._join_backoff = ExponentialBackoff(ctx, first_ms, most_ms, "join-backoff")
         self.forgets_member_id = False
         """The next JoinGroup starts as a new member (a misbehaviour)."""
         self.join_future: RequestFuture[bytes] | None = None
@@ -89,6 +75,7 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
         self.failed_rebalances = 0
         self._heartbeats = HeartbeatHandler(self, NO_GENERATION)
         self._handlers = JoinHandlers(self)
+        self._leaving = LeaveHandler(self)
 
     # -- what a consumer adds --------------------------------------------------------------------
 
@@ -117,11 +104,6 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
     def rejoin_needed_or_pending(self) -> bool:
         """Whether the join loop has something to do (CP-07)."""
         return self.rejoin_needed or self.join_future is not None
-
-    @property
-    @abc.abstractmethod
-    def cooperative(self) -> bool:
-        """Whether partitions are kept over a rebalance."""
 
     @abc.abstractmethod
     def protocol_chosen(self, name: str) -> None:
@@ -285,149 +267,6 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
 
         self.client.send(self.key, request, answered, failed, timeout_ms)
 
-    # -- state, generation, rejoin ---------------------------------------------------------------
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the member has its assignment."""
-        return self.state is JoinState.STABLE
-
-    @property
-    def heartbeats_wanted(self) -> bool:
-        """Whether the state is one in which heartbeats go out (1.1)."""
-        if self.behaviour.heartbeats_while_syncing:
-            return self.state is JoinState.STABLE or self.state is JoinState.COMPLETING_REBALANCE
-        return self.state is JoinState.STABLE
-
-    def shown_state(self, state: JoinState) -> str:
-        """The state's name in this client."""
-        if self.behaviour.state_names:
-            return self.behaviour.state_names[list(JoinState).index(state)]
-        if self.behaviour.merged_rebalancing_state and state.rebalancing:
-            return "REBALANCING"
-        return state.value
-
-    def set_state(
-        self, state: JoinState, reason: str, generation: Generation | None = None
-    ) -> None:
-        """The one door for changes of state and generation; tells the trace."""
-        new = self.generation if generation is None else generation
-        if state is self.state and new == self.generation:
-            return
-        self.state = state
-        self.generation = new
-        self.ctx.note(
-            MemberState(
-                state=self.shown_state(state),
-                generation_id=new.generation_id,
-                member_id=new.member_id,
-                reason=reason,
-            )
-        )
-
-    def reset_on_response_error(self, api: str, code: ErrorCode) -> None:
-        """The answer says that we are no member, or not of this generation (1.5)."""
-        keep = (
-            code == ErrorCode.ILLEGAL_GENERATION
-            and self.behaviour.illegal_generation_keeps_member_id
-        )
-        self._reset_and_rejoin(f"encountered {code.name} from {api} response", keep_member_id=keep)
-
-    def _reset_and_rejoin(self, reason: str, *, keep_member_id: bool = False) -> None:
-        what = "" if keep_member_id else "and member id "
-        self.ctx.log("info", f"Resetting generation {what}due to: {reason}")
-        member_id = self.generation.member_id if keep_member_id else ""
-        self.set_state(JoinState.UNJOINED, reason, Generation(-1, member_id, None))
-        self.request_rejoin(reason)
-        if self.behaviour.reset_repeats_prepare:
-            self.needs_join_prepare = True
-
-    # -- reactions of other clients --------------------------------------------------------------
-
-    def reacts(self, api: str, failure: ErrorCode | JavaError) -> bool:
-        """Do what the profile's table says of this failure; False: it says nothing."""
-        reactions = self._reactions
-        if not reactions:
-            return False
-        code = failure if isinstance(failure, ErrorCode) else None
-        reaction = reactions.get((api, code), reactions.get((api, None)))
-        if reaction is None:
-            return False
-        if reaction.unless_rebalancing and self.state is not JoinState.STABLE:
-            return True
-        error = failure if isinstance(failure, JavaError) else JavaError.of(failure)
-        self._react(reaction, error, f"{error.exception} from {api}")
-        if api == "join" and reaction.pace is Pace.PACED:
-            self.join_not_before_ms += self.behaviour.join_error_delay_ms
-        return True
-
-    def told_as(self, api: str, code: ErrorCode) -> JavaError:
-        """The error under the name that the application of this client sees."""
-        reaction = self._reactions.get((api, code))
-        if reaction is None or not reaction.exception:
-            return JavaError.of(code)
-        return JavaError(reaction.exception, code.message)
-
-    def join_reacts(
-        self, api: str, failure: ErrorCode | JavaError, future: RequestFuture[bytes]
-    ) -> bool:
-        """The same for what fails a join; the join ends with it."""
-        if not self.reacts(api, failure):
-            return False
-        self._join_reacted = True
-        future.fail(failure if isinstance(failure, JavaError) else JavaError.of(failure))
-        return True
-
-    def _react(self, reaction: Reaction, error: JavaError, reason: str) -> None:
-        if reaction.shown:
-            self.ctx.note(AppRaised(call="poll", exception=error.exception, detail=error.detail))
-        if reaction.unknown_coordinator:
-            self.mark_coordinator_unknown(reason)
-        if reaction.stops_heartbeats:
-            if self.heartbeat_thread is not None:
-                self.heartbeat_thread.enabled = False
-            return
-        if reaction.fatal:
-            self.dead = error
-        generation = self.generation
-        if reaction.forget is Forget.MEMBER_ID:
-            generation = NO_GENERATION
-        elif reaction.forget is Forget.GENERATION:
-            generation = Generation(-1, generation.member_id, None)
-        state = self.state
-        if reaction.lost or (reaction.lost_if_cooperative and self.cooperative):
-            self.loses_all = self.needs_join_prepare = True
-            state = JoinState.UNJOINED
-        self.set_state(state, reason, generation)
-        if reaction.rejoin:
-            self.request_rejoin(reason)
-        if reaction.pace is Pace.AT_ONCE:
-            self.join_not_before_ms = 0
-        elif reaction.pace is Pace.BACKOFF:
-            wait_ms = self._join_backoff.backoff(self._failed_sessions)
-            self.join_not_before_ms = self.ctx.now_ms + wait_ms
-            self._failed_sessions += 1
-
-    def handle_answers(self) -> None:
-        """Handle answers while the application is away (``Background``)."""
-        try:
-            self.client.poll_now()
-        except JavaError as error:  # metadata's: kept for the application's next call
-            self.client.metadata.fatal_error = error
-
-    # -- wanting to join again -------------------------------------------------------------------
-
-    def request_rejoin(self, reason: str, full_reason: str | None = None) -> None:
-        """Want to join again; ``reason`` goes into the JoinGroup (1.6)."""
-        self.ctx.log("info", f"Request joining group due to: {full_reason or reason}")
-        self.rejoin_reason = reason
-        self.rejoin_needed = True
-
-    def request_rejoin_if_necessary(self, reason: str, full_reason: str) -> None:
-        """The same unless a rejoin is wanted already (1.6)."""
-        if not self.rejoin_needed:
-            self.request_rejoin(reason, full_reason)
-
     # -- heartbeats ------------------------------------------------------------------------------
 
     def poll_heartbeat(self) -> None:
@@ -505,6 +344,13 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
         )
         self.maybe_leave_group("consumer poll timeout has expired.")
 
+    def handle_answers(self) -> None:
+        """Handle answers while the application is away (``Background``)."""
+        try:
+            self.client.poll_now()
+        except JavaError as error:  # metadata's: kept for the application's next call
+            self.client.metadata.fatal_error = error
+
     # -- leaving ---------------------------------------------------------------------------------
 
     def leave_on_unsubscribe(self, reason: str) -> None:
@@ -530,37 +376,9 @@ class AbstractCoordinator(CoordinatorLookup, abc.ABC):
                 f"{self._coordinator_text} due to {reason}",
             )
             future: RequestFuture[None] = RequestFuture()
-            self.send(self._leave_request(member_id, reason), self._left, future)
+            self.send(self._leaving.request(member_id, reason), self._leaving.left, future)
             self.client.poll_now()
         self._reset_and_rejoin("consumer pro-actively leaving the group")
-
-    def _leave_request(self, member_id: str, reason: str) -> LeaveGroupRequest:
-        version = dict(self.behaviour.api_versions)[_LEAVE_GROUP]
-        if version <= 2:
-            return LeaveGroupRequest(group_id=self.group_id, member_id=member_id)
-        text = reason[:MAX_REASON_LENGTH] if version >= 5 else None
-        return LeaveGroupRequest(
-            group_id=self.group_id, members=(MemberIdentity(member_id=member_id, reason=text),)
-        )
-
-    def _left(
-        self, response: LeaveGroupResponse, future: RequestFuture[None], sent: Generation
-    ) -> None:
-        if len(response.members) > 1:  # CL-04
-            raise JavaError.illegal_state(
-                "The expected leave group response should only contain no more than one member "
-                f"info, however get {len(response.members)}"
-            )
-        code = response.error_code
-        if code == ErrorCode.NONE and response.members:
-            code = response.members[0].error_code
-        if code == ErrorCode.NONE:
-            future.complete(None)
-        else:
-            self.ctx.log(
-                "error", f"LeaveGroup request with {sent} failed with error: {code.message}"
-            )
-            future.fail(JavaError.of(code))
 
     def close_membership(self, timer: Timer) -> Steps[None]:
         """Stop the heartbeat thread, give up, leave, wait for what is pending (CL-06, CL-07)."""

@@ -1,6 +1,6 @@
 """Finding the group coordinator, and losing it again (rules CJ-01 to CJ-09).
 
-The lower half of ``AbstractCoordinator``: who the coordinator is, the shared lookup, and the monitor
+The lowest layer of ``AbstractCoordinator``: who the coordinator is, the shared lookup, and the monitor
 that Java holds while it looks.
 """
 

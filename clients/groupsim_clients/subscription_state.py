@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from groupsim.protocol.consumer_protocol import TopicPartition
 from groupsim_clients.errors import JavaError
 
-__all__ = ["PartitionState", "SubscriptionState"]
+__all__ = ["PartitionState", "SubscriptionState", "partitions_text", "topics_text"]
 
 _EXCLUSIVE = "Subscription to topics, partitions and pattern are mutually exclusive"
 
@@ -181,3 +181,8 @@ class SubscriptionState:
 def partitions_text(partitions: Iterable[tuple[str, int]]) -> str:
     """Partitions as Java prints a list of them: ``[t-0, t-1]``."""
     return "[" + ", ".join(f"{topic}-{number}" for topic, number in partitions) + "]"
+
+
+def topics_text(topics: Iterable[str]) -> str:
+    """Topics as Java prints a set of them, sorted."""
+    return "[" + ", ".join(sorted(topics)) + "]"

@@ -13,8 +13,8 @@ from groupsim.protocol.errors import ErrorCode
 from groupsim_clients.abstract_coordinator import AbstractCoordinator
 from groupsim_clients.behaviour import CURRENT
 from groupsim_clients.consumer import Consumer
-from groupsim_clients.consumer_coordinator import ConsumerCoordinator
 from groupsim_clients.heartbeat import Heartbeat
+from groupsim_clients.join_steps import JoinSteps
 from groupsim_clients.listener import ListenerInvoker
 from groupsim_clients.timing import ExponentialBackoff
 from tests.conformance import (
@@ -48,12 +48,12 @@ Test = Callable[[], None]
 
 def kept_after_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions stay assigned when they are lost."""
-    right = ConsumerCoordinator._give_up
+    right = JoinSteps._give_up
 
     def wrong(self: Any, callback: str, partitions: Any, kept: Any) -> Any:
         return right(self, callback, partitions, partitions if callback == "lost" else kept)
 
-    monkeypatch.setattr(ConsumerCoordinator, "_give_up", wrong)
+    monkeypatch.setattr(JoinSteps, "_give_up", wrong)
 
 
 def heartbeats_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
