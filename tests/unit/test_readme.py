@@ -37,3 +37,15 @@ def test_links_lead_somewhere() -> None:
     for path in (README, *sorted((README.parent / "docs").glob("*.md"))):
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text("utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_walkthrough_names_what_there_is() -> None:
+    """Each method of its table is defined in the module that stands beside it."""
+    text = (README.parent / "docs" / "walkthrough.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `[^|]*\| ([^|]*) \| `(\w+\.py)` \|$", text, re.MULTILINE)
+    assert len(rows) > 8
+    for methods, module in rows:
+        path = README.parent / "clients" / "groupsim_clients" / module
+        source = path.read_text(encoding="utf-8")
+        for name in re.findall(r"`([\w.]+)", methods):
+            assert f"def {name.split('.')[-1]}(" in source, (name, module)
