@@ -68,7 +68,7 @@ class GroupTracker:
         self._changes: dict[str, int] = {}
         self._last_change: Event | None = None
         self._client_of: dict[str, str] = {}  # member id to client, as the clients say
-        self._by_client_id: dict[str, list[str]] = {}
+        self._by_client_id: dict[str, dict[str, None]] = {}
         self._member_of: dict[str, str] = {}  # client to its newest member id
         self._silent: dict[str, tuple[str, str, int]] = {}  # member id to who, how, since
         self._stopping: set[str] = set()  # only asked for membership
@@ -111,7 +111,7 @@ class GroupTracker:
 
     def _on_client(self, event: Event) -> None:
         fields = event.fields
-        self._by_client_id.setdefault(fields["client_id"], []).append(fields["who"])
+        self._by_client_id.setdefault(fields["client_id"], {})[fields["who"]] = None
         self.ledger.subscribe(fields["who"], fields["subscribe"], fields["subscribe_pattern"])
 
     def _on_order(self, event: Event) -> None:
@@ -230,8 +230,8 @@ class GroupTracker:
         known = self._client_of.get(member_id)
         if known is not None:
             return known
-        clients = self._by_client_id.get(client_id, ())
-        return clients[0] if len(clients) == 1 else client_id
+        clients = self._by_client_id.get(client_id, {})
+        return next(iter(clients)) if len(clients) == 1 else client_id
 
     def _holds(self, member_id: str, now_us: int) -> None:
         """The member holds its part, or is no more; when none is left to wait for, all is done."""

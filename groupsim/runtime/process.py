@@ -67,6 +67,7 @@ class ClientProcess:
         "_beats",
         "_before_pause",
         "_bootstrap",
+        "_change",
         "_comeback_us",
         "_connections",
         "_dialer",
@@ -144,6 +145,7 @@ class ClientProcess:
         self._comeback_us: int | None = None
         self._on_wake = self.wake
         self._pulse: Pulse | None = None
+        self._change: Callable[[], None] | None = None
 
     # the life of the process; each returns the id of its event, or None when it means nothing now
 
@@ -151,6 +153,9 @@ class ClientProcess:
         """Start a new incarnation."""
         if self.state is not ProcessState.DOWN:
             return None
+        change, self._change = self._change, None
+        if change is not None:
+            change()
         self.incarnation += 1
         self.state = ProcessState.RUNNING
         self.member_id = ""
@@ -161,6 +166,13 @@ class ClientProcess:
             self._beats = cast(SteadyHeartbeats, machine)
         self._run(event, machine.start(self.now_ms()))
         return event
+
+    def change(self, change: Callable[[], None]) -> None:
+        """Call ``change`` before the next incarnation starts: now, if none is running."""
+        if self.state is ProcessState.DOWN:
+            change()
+        else:
+            self._change = change
 
     def stop(self, timeout_ms: int | None, kill_after_ms: int | None) -> int | None:
         """Ask the process to close, and kill it when it takes too long."""

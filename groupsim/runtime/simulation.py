@@ -140,12 +140,20 @@ class Simulation(MemberVerbs, NetworkVerbs, BrokerVerbs):
         profile: str = "",
         cause: int = 0,
     ) -> None:
-        """Change what a member runs, from its next start on (a deploy with a new configuration)."""
+        """Change what a member runs, from its next start on (a deploy with a new configuration).
+
+        The ``client`` event comes with that start: until then the member is what it was.
+        """
         process = self.process(name)
-        process.spec = spec
-        process.factory = factory
-        self.world.cause = cause
-        self._tell_client(process, profile)
+
+        def change() -> None:
+            process.spec = spec
+            process.factory = factory
+            starts, self.world.cause = self.world.cause, cause
+            self._tell_client(process, profile)
+            self.world.cause = starts
+
+        process.change(change)
 
     def create_topic(self, name: str, spec: TopicSpec, *, cause: int = 0) -> None:
         """Make a topic.

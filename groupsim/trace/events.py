@@ -55,7 +55,8 @@ _WORLD: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "client": (
         "who group_id profile client_id client_host group_instance_id subscribe subscribe_pattern",
-        "A client process belongs to the run. It is not running yet. `subscribe` is a list of topics.",
+        "A client process belongs to the run, or is another one from its next start on (a deploy). It "
+        "is not running. `subscribe` is a list of topics.",
     ),
     "timeline": (
         "index action targets detail",

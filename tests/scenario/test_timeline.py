@@ -132,11 +132,14 @@ def test_a_restart_can_change_everything() -> None:
     """Client, subscription, configuration and work hold from the new start on, and stay."""
     change = "client: java-2.4, subscribe: [a, b], config: {client.id: other}, work: {takes: 1s}"
     events = played(
-        f"  - {{at: 20s, restart: {{members: c-1, {change}}}}}\n  - {{at: 40s, restart: c-1}}\n"
+        f"  - {{at: 20s, restart: {{members: c-1, down: 3s, {change}}}}}\n  - {{at: 40s, restart: c-1}}\n"
     )
     first, second = of(events, "client", who="c-1")
     assert (first.fields["profile"], second.fields["profile"]) == ("java", "java-2.4")
     assert second.fields["subscribe"] == ("a", "b")
+    started = of(events, "process", who="c-1", event="started")[1]
+    assert (second.time_us, second.id) == (started.time_us, started.id - 1)  # not when ordered
+    assert second.time_us > 23 * S
     assert second.cause == of(events, "timeline", action="restart")[0].id
     sent = [
         event.fields["api_version"]
