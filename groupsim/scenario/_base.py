@@ -85,7 +85,10 @@ class Part(BaseModel):
             target = handler.resolve_ref_schema(schema)
             long = dict(target)
             target.clear()
-            target.update({"anyOf": [long, dict(cls.SHORT)]})
+            for name in ("title", "description"):
+                if name in long:
+                    target[name] = long.pop(name)
+            target["anyOf"] = [long, dict(cls.SHORT)]
         return schema
 
 
