@@ -28,7 +28,7 @@ class Topic(Part):
     partitions: Annotated[int, Field(ge=1, le=100_000)]
     """How many partitions the topic begins with, such as 12. Required."""
     rate: Annotated[int, Field(ge=0, le=10_000_000)] = 0
-    """Records a second that arrive, over all partitions together; 0 where nothing is said."""
+    """Records a second that arrive in each partition, such as 10; 0 where nothing is said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
 
