@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from groupsim.scenario._base import DURATION_SCHEMA, Duration, Names, Part, fault
+from groupsim.scenario._base import DURATION_SCHEMA, Duration, GroupRef, Names, Part, Wants, fault
 
 __all__ = [
     "ChangeCount",
@@ -49,7 +49,8 @@ class Bounded(Part):
         low, high = getattr(self, "at_least", None), getattr(self, "at_most", None)
         exact = getattr(self, "exactly", None)
         if low is None and high is None and exact is None:
-            raise fault("one of these must be given", allowed=", ".join(_BOUNDS))
+            known = [name for name in _BOUNDS if name in type(self).model_fields]
+            raise fault("one of these must be given", allowed=", ".join(known))
         if exact is not None and (low is not None or high is not None):
             raise fault("exactly goes alone", allowed="exactly, or at_least and at_most")
         if low is not None and high is not None and low > high:
@@ -68,6 +69,7 @@ class Count(Bounded, Window):
     """The only number that is met, such as 3; it goes alone."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 0}
+    WANTED: ClassVar[str] = "a number"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -84,6 +86,7 @@ class Limit(Bounded, Window):
     """The shortest time that is met, such as 5s; no lower bound, if not said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = DURATION_SCHEMA
+    WANTED: ClassVar[str] = "a time such as 60s"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -104,6 +107,7 @@ class CountAt(Bounded):
     """The only number that is met, such as 3; it goes alone."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 0}
+    WANTED: ClassVar[str] = "a number"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -143,6 +147,7 @@ class CommitCount(Count):
     """Only those of these members: names, families or patterns; all of the group, if not said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 0}
+    WANTED: ClassVar[str] = "a number"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -174,9 +179,9 @@ class ChangeCount(Count):
 class CommittedAt(CountAt):
     """The committed offset of one partition."""
 
-    topic: str
+    topic: Annotated[str, Wants("a topic's name")]
     """The topic, by name. Required."""
-    partition: Annotated[int, Field(ge=0)]
+    partition: Annotated[int, Field(ge=0), Wants("a partition's number, from 0")]
     """The partition's number, from 0. Required."""
 
 
@@ -207,7 +212,7 @@ def _something(schema: dict[str, Any]) -> None:
 class Expectation(Part):
     """What is expected of one group (which may stay unsaid where there is only one)."""
 
-    group: str | None = None
+    group: GroupRef | None = None
     """The group's name; it may stay unsaid where there is only one group."""
     stable_by: Duration | None = None
     """The group is Stable at this time, such as 30s."""

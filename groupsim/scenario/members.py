@@ -17,6 +17,7 @@ from groupsim.scenario._base import (
     OneOrMore,
     Part,
     TopicName,
+    Wants,
     one_of,
 )
 from groupsim.scenario.world import Spread
@@ -30,12 +31,15 @@ class Subscription(Part):
     Written short, a name or a list of names are topics.
     """
 
-    topics: Annotated[tuple[TopicName, ...] | None, OneOrMore, NotEmpty] = None
+    topics: Annotated[
+        tuple[TopicName, ...] | None, OneOrMore, NotEmpty, Wants("a topic, or a list of topics")
+    ] = None
     """Topics by name, such as ``orders`` or ``[orders, payments]``; this or ``pattern``."""
     pattern: str | None = None
     """A regular expression of Java's that a topic's whole name must match, such as ``"ord.*"``."""
 
     SHORT: ClassVar[Mapping[str, Any]] = NAMES_SCHEMA
+    WANTED: ClassVar[str] = "a topic, a list of topics"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -60,6 +64,7 @@ class Start(Part):
     """How long after the last copy the next one starts, a time such as 500ms; 0s: all at once."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"anyOf": [DURATION_SCHEMA, {"const": "never"}]}
+    WANTED: ClassVar[str] = "a time such as 10s, never"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -72,7 +77,7 @@ class Poison(Part):
 
     topic: TopicName
     """The topic, by name. Required."""
-    partition: Annotated[int, Field(ge=0)]
+    partition: Annotated[int, Field(ge=0), Wants("a partition's number, from 0")]
     """The partition's number, from 0. Required."""
     offset: Annotated[int, Field(ge=0)] | None = None
     """The record's offset, from 0; every record of the partition, if not said."""
@@ -83,12 +88,13 @@ class Poison(Part):
 class Raise(Part):
     """An exception, by the simple name of its Java class: the ``nth`` time, or each time."""
 
-    exception: str
+    exception: Annotated[str, Wants("a Java exception, such as IllegalStateException")]
     """The simple name of the exception's Java class, such as ``IllegalStateException``. Required."""
     nth: Annotated[int, Field(ge=1)] | None = None
     """Only this time, counted from 1; each time, if not said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+    WANTED: ClassVar[str] = "an exception's name"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -196,6 +202,7 @@ class Member(Part):
     """
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+    WANTED: ClassVar[str] = "a name"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -212,7 +219,12 @@ class Member(Part):
 class Group(Part):
     """A consumer group. What it says of clients holds for all members that do not say otherwise."""
 
-    members: Annotated[tuple[Member, ...], OneOrMore, NotEmpty]
+    members: Annotated[
+        tuple[Member, ...],
+        OneOrMore,
+        NotEmpty,
+        Wants("a member such as {name: c, count: 4}, or a list of them"),
+    ]
     """The group's members: a list; one of them needs no brackets. Required."""
     client: str | None = None
     """The client kind of its members, such as ``java`` or ``librdkafka``; ``java`` where nothing is

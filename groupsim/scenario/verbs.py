@@ -11,13 +11,18 @@ from groupsim.scenario._base import (
     NAMES_SCHEMA,
     ConfigMap,
     Duration,
+    GroupRef,
     Names,
+    NodeId,
     NodeIds,
+    NotEmpty,
     Part,
     TopicName,
+    Wants,
     fault,
     one_of,
 )
+from groupsim.scenario.durations import duration_text
 from groupsim.scenario.members import Subscription, Work
 from groupsim.scenario.world import Latency, Spread
 
@@ -52,12 +57,13 @@ class Targets(Part):
     """Who: a name (``c-2``), a family (``c``: all its copies), a pattern (``"c-*"``), or a list; this
     or ``leader_of``.
     """
-    leader_of: str | None = None
+    leader_of: GroupRef | None = None
     """Who leads this group at that moment, instead of ``members``; nobody, if nobody leads it."""
     one_every: Duration | None = None
     """One after the other, so far apart, a time such as 20s; all at once where nothing is said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = NAMES_SCHEMA
+    WANTED: ClassVar[str] = "members (a name, a family, a pattern, or a list of these)"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -127,7 +133,7 @@ class Pause(Targets):
 class Resubscribe(Targets):
     """Change the subscription of running members."""
 
-    topics: Names | None = None
+    topics: Annotated[Names, Wants("a topic, or a list of topics")] | None = None
     """The new topics, by name, such as ``orders`` or ``[orders, payments]``; this or ``pattern``."""
     pattern: str | None = None
     """A regular expression of Java's that a topic's whole name must match, such as ``"ord.*"``."""
@@ -180,6 +186,7 @@ class Cut(Part):
     """``cut`` only: how long until it is healed, a time such as 10s; until ``heal``, if not said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = NAMES_SCHEMA
+    WANTED: ClassVar[str] = "members (a name, a family, a pattern, or a list of these)"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -190,7 +197,7 @@ class Cut(Part):
 class Disconnect(Targets):
     """Reset the connections to one broker, or to all."""
 
-    broker: Annotated[int, Field(ge=1)] | None = None
+    broker: NodeId | None = None
     """The broker's number, such as 1; all brokers, if not said."""
 
 
@@ -218,7 +225,7 @@ class BrokerTargets(Part):
 
     brokers: NodeIds | None = None
     """Brokers by number, such as 1 or ``[1, 2]``; this or ``coordinator_of``."""
-    coordinator_of: str | None = None
+    coordinator_of: GroupRef | None = None
     """Who coordinates this group at that moment, instead of ``brokers``."""
     one_every: Duration | None = None
     """One after the other, so far apart, a time such as 20s; all at once where nothing is said."""
@@ -226,6 +233,7 @@ class BrokerTargets(Part):
     SHORT: ClassVar[Mapping[str, Any]] = {
         "anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]
     }
+    WANTED: ClassVar[str] = "a broker's number, a list of them"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -241,11 +249,11 @@ class BrokerTargets(Part):
 class MoveCoordinator(Part):
     """Give the leadership of a group's partition of ``__consumer_offsets`` to another broker."""
 
-    group: str | None = None
+    group: GroupRef | None = None
     """The group whose coordinator moves, by name; this or ``partition``."""
-    partition: Annotated[int, Field(ge=0)] | None = None
+    partition: Annotated[int, Field(ge=0), Wants("a partition's number, from 0")] | None = None
     """The partition of ``__consumer_offsets``, by number from 0, instead of ``group``."""
-    to: Annotated[int, Field(ge=1)]
+    to: NodeId
     """The number of the broker that leads it from now on, such as 2. Required."""
 
     @model_validator(mode="after")
@@ -257,12 +265,13 @@ class MoveCoordinator(Part):
 class LogTarget(Part):
     """A partition of ``__consumer_offsets``, by its number or a group's name; all, if not said."""
 
-    group: str | None = None
+    group: GroupRef | None = None
     """The partition that holds this group; all partitions, if no ``partition`` is said either."""
-    partition: Annotated[int, Field(ge=0)] | None = None
+    partition: Annotated[int, Field(ge=0), Wants("a partition's number, from 0")] | None = None
     """The partition of ``__consumer_offsets``, by number from 0, instead of ``group``."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "string"}
+    WANTED: ClassVar[str] = "a group's name"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -334,7 +343,11 @@ class Entry(Part):
     """
     commit: Targets | None = None
     """Members commit their offsets now, such as ``c-1``."""
-    add_partitions: dict[TopicName, Annotated[int, Field(ge=1, le=100_000)]] | None = None
+    add_partitions: Annotated[
+        dict[TopicName, Annotated[int, Field(ge=1, le=100_000)]] | None,
+        NotEmpty,
+        Wants("topics and their new totals, such as {orders: 24}"),
+    ] = None
     """Topics grow: each with its new total of partitions, such as ``{orders: 24}``."""
     network: LinkChange | None = None
     """Messages take longer or shorter from now on, such as ``{members: c-3, latency: 200ms}``."""
@@ -402,9 +415,17 @@ class Entry(Part):
         if self.at is None and self.every is None:
             raise fault("when does it happen?", allowed="at, or every (with until)")
         if self.until is not None and self.every is None:
-            raise fault("until goes with every")
+            raise fault("until goes with every", allowed="every and until, or at alone")
         if self.every is not None and self.add_partitions is not None:
             raise fault("partitions are added once", allowed="at, without every")
         if self.every is not None and self.every == 0:
             raise fault("every is 0", allowed="a time above 0")
+        first = self.at if self.at is not None else self.every
+        if self.until is not None and first is not None and self.until < first:
+            allowed = f"{duration_text(first)} or later"
+            raise fault(
+                "until comes before the first time",
+                found=duration_text(self.until),
+                allowed=allowed,
+            )
         return self

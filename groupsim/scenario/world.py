@@ -15,9 +15,11 @@ from groupsim.scenario._base import (
     NodeIds,
     OneOrMore,
     Part,
+    Wants,
     fault,
     one_of,
 )
+from groupsim.scenario.durations import duration_text
 
 __all__ = ["Brokers", "Latency", "Link", "LogNormal", "Network", "Spread", "Topic"]
 
@@ -25,12 +27,13 @@ __all__ = ["Brokers", "Latency", "Link", "LogNormal", "Network", "Spread", "Topi
 class Topic(Part):
     """A topic. Written short, a number is its partitions."""
 
-    partitions: Annotated[int, Field(ge=1, le=100_000)]
+    partitions: Annotated[int, Field(ge=1, le=100_000), Wants("a whole number, 1 or more")]
     """How many partitions the topic begins with, such as 12. Required."""
     rate: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     """Records a second that arrive in each partition, such as 10; 0 where nothing is said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
+    WANTED: ClassVar[str] = "how many partitions"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -48,10 +51,14 @@ class LogNormal(Part):
     max: Duration | None = None
     """Cuts the tail: longer draws are this time, with its unit; no limit where nothing is said."""
 
+    def _found(self) -> str:
+        return f"median {duration_text(self.median)}, p99 {duration_text(self.p99)}"
+
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if not 0 < self.median <= self.p99:
-            raise fault("the 99th percentile is below the median, or the median is 0")
+            allowed = "a median above 0, and a p99 that is not below it"
+            raise fault("not a log-normal time", found=self._found(), allowed=allowed)
         return self
 
 
@@ -66,6 +73,7 @@ class Spread(Part):
     """Log-normal, for times with a long tail, such as ``{median: 5ms, p99: 80ms}``."""
 
     SHORT: ClassVar[Mapping[str, Any]] = DURATION_SCHEMA
+    WANTED: ClassVar[str] = "a time such as 20ms"
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -79,7 +87,7 @@ class Spread(Part):
             if len(self.uniform) != 2:
                 raise fault("not a range", allowed="two times: [lowest, highest]")
             if self.uniform[0] > self.uniform[1]:
-                raise fault("the lowest time comes after the highest")
+                raise fault("not a range", allowed="[lowest, highest], the lowest first")
         return self
 
 
@@ -106,6 +114,9 @@ class Latency(Part):
     """From brokers to members: a time such as 1ms, or a drawn one; 500us where nothing is said."""
 
     SHORT: ClassVar[Mapping[str, Any]] = {"anyOf": [DURATION_SCHEMA, _SPREAD_SCHEMA]}
+    WANTED: ClassVar[str] = "a time such as 1ms, a drawn one"
+    ALSO: ClassVar[tuple[str, ...]] = tuple(Spread.model_fields)
+    """Keys that mean a drawn time for both directions."""
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -115,7 +126,8 @@ class Latency(Part):
     @model_validator(mode="before")
     @classmethod
     def _alike(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value and not set(value) & {"to_broker", "to_client"}:
+        drawn = isinstance(value, dict) and not set(value) & set(cls.model_fields)
+        if drawn and set(value) & set(cls.ALSO):
             return {"to_broker": value, "to_client": value}
         return value
 
@@ -172,6 +184,7 @@ class Brokers(Part):
     """
 
     SHORT: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
+    WANTED: ClassVar[str] = "how many brokers"
 
     @classmethod
     def short(cls, value: Any) -> Any:
