@@ -126,8 +126,15 @@ class Latency(Part):
     @model_validator(mode="before")
     @classmethod
     def _alike(cls, value: Any) -> Any:
-        drawn = isinstance(value, dict) and not set(value) & set(cls.model_fields)
-        if drawn and set(value) & set(cls.ALSO):
+        if not isinstance(value, dict):
+            return value
+        drawn = [name for name in cls.ALSO if name in value]
+        apart = [name for name in cls.model_fields if name in value]
+        if drawn and apart:
+            allowed = "fixed, uniform or lognormal; or to_broker and to_client"
+            found = " and ".join((*drawn, *apart))
+            raise fault("either both directions or each", found=found, allowed=allowed)
+        if drawn:
             return {"to_broker": value, "to_client": value}
         return value
 

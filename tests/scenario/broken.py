@@ -147,6 +147,12 @@ def _wrong_verbs() -> Iterator[Broken]:
     yield verb(
         "a latency's key", "network: {latency: {to_brokr: 5ms}}", "mean to_broker?", "uniform"
     )
+    yield verb(
+        "a latency both ways and each",
+        "network: {latency: {uniform: [1ms, 2ms], to_broker: 1ms}}",
+        "uniform and to_broker",
+        "lognormal; or to_broker",
+    )
     yield verb("topics without totals", "add_partitions: [orders]", "such as {orders: 24}")
     yield verb("no topics to grow", "add_partitions: {}", "is empty", "at least one")
     yield verb("no topics to read", "subscribe: c-1", "subscribe: one of", "topics, pattern")
