@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupsim.cli.moments import moment_us
-from groupsim.cli.statuses import MET, InputError
+from groupsim.cli.statuses import MET, InputError, complain
 from groupsim.report import Heading, Line, RunRecord
 from groupsim.report.events import event_text
 from groupsim.report.terminal import TerminalReport, console_for
@@ -118,15 +119,23 @@ def show_trace(
         if kind not in known and kind != ALL:
             raise UnknownKindError(kind, known)
     if kinds:
-        _show_events(reader, wanted, None if ALL in kinds else frozenset(kinds))
+        shown = _show_events(reader, wanted, None if ALL in kinds else frozenset(kinds))
     else:
         whole = member is None and start is None and end is None
-        _show_story(reader, wanted, whole=whole)
+        shown = _show_story(reader, wanted, whole=whole)
     wanted.check()
+    options = {"--group": group, "--member": member, "--from": start, "--to": end}
+    given = [(name, value) for name, value in options.items() if value is not None]
+    given += [("--kind", kind) for kind in kinds]
+    if given and not shown:
+        filters = shlex.join(word for pair in given for word in pair)
+        complain(f"groupsim: {path}: nothing to show for {filters}")
     return MET
 
 
-def _show_events(reader: TraceReader, wanted: _Filter, kinds: frozenset[str] | None) -> None:
+def _show_events(reader: TraceReader, wanted: _Filter, kinds: frozenset[str] | None) -> int:
+    """Print the events that are wanted; return how many there were."""
+    shown = 0
     in_flight: dict[int, Mapping[str, Any]] = {}
     for event in reader:
         wanted.see(event)
@@ -138,18 +147,24 @@ def _show_events(reader: TraceReader, wanted: _Filter, kinds: frozenset[str] | N
         if (kinds is None or event.kind in kinds) and wanted.wants_event(event, message):
             ends = f" ({message['from']} -> {message['to']} {message['api']})" if message else ""
             sys.stdout.write(f"{event_text(event)}{ends}\n")
+            shown += 1
     ending = _ending(reader)
     if ending:
         sys.stdout.write(f"{ending}\n")
+    return shown
 
 
-def _show_story(reader: TraceReader, wanted: _Filter, *, whole: bool) -> None:
+def _show_story(reader: TraceReader, wanted: _Filter, *, whole: bool) -> int:
+    """Print the sentences that are wanted, ``whole`` with what follows from all; return how many."""
+    shown = 0
     report = TerminalReport(console_for(sys.stdout))
     report.heading(_heading(reader))
     report.section("what happened")
 
     def tell(line: Line) -> None:
+        nonlocal shown
         if wanted.wants_line(line):
+            shown += 1
             report.line(line, group=wanted.group is None and len(wanted.groups) > 1)
 
     record = RunRecord(tell)
@@ -174,6 +189,7 @@ def _show_story(reader: TraceReader, wanted: _Filter, *, whole: bool) -> None:
         report.footer(outcome)
     elif outcome.why:
         report.remark(outcome.why)
+    return shown
 
 
 def _feed(reader: TraceReader, record: RunRecord, see: Callable[[Event], None]) -> None:

@@ -21,7 +21,14 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from groupsim.scenario.durations import DURATION_PATTERN, DurationUs, duration, duration_text
+from groupsim.scenario.durations import (
+    DURATION_EXAMPLES,
+    DURATION_PATTERN,
+    DurationUs,
+    duration,
+    duration_text,
+)
+from groupsim.scenario.wanted import Wants, annotation_of, wanted_text, written
 
 __all__ = [
     "DURATION_SCHEMA",
@@ -30,13 +37,16 @@ __all__ = [
     "ConfigValue",
     "Duration",
     "GroupName",
+    "GroupRef",
     "MemberName",
     "Names",
+    "NodeId",
     "NodeIds",
     "NotEmpty",
     "OneOrMore",
     "Part",
     "TopicName",
+    "Wants",
     "fault",
     "one_of",
     "written",
@@ -51,8 +61,8 @@ def fault(problem: str, **more: str) -> PydanticCustomError:
 class Part(BaseModel):
     """Base of every part of a scenario: strict, nothing unknown, immutable.
 
-    A part that may be written short says so twice: ``SHORT`` is the JSON Schema of the bare values,
-    ``short`` makes the mapping that they stand for.
+    A part that may be written short says so three times: ``SHORT`` is the JSON Schema of the bare
+    values, ``WANTED`` their words for messages, and ``short`` makes the mapping that they stand for.
     """
 
     model_config = ConfigDict(
@@ -64,6 +74,7 @@ class Part(BaseModel):
     )
 
     SHORT: ClassVar[Mapping[str, Any] | None] = None
+    WANTED: ClassVar[str] = ""
 
     @classmethod
     def short(cls, value: Any) -> Any:
@@ -85,7 +96,10 @@ class Part(BaseModel):
             target = handler.resolve_ref_schema(schema)
             long = dict(target)
             target.clear()
-            target.update({"anyOf": [long, dict(cls.SHORT)]})
+            for name in ("title", "description"):
+                if name in long:
+                    target[name] = long.pop(name)
+            target["anyOf"] = [long, dict(cls.SHORT)]
         return schema
 
 
@@ -103,13 +117,12 @@ def one_of(part: Part, names: Iterable[str], *, least: int = 1) -> None:
         found = " and ".join(written(type(part), name) for name in given)
         raise fault("only one of these can be given", found=found, allowed=wanted)
     if len(given) < least:
+        empty = [name for name in names if name in part.model_fields_set]
+        if len(empty) == 1:  # the key stands there, and nothing after it
+            problem = f"nothing is said after {written(type(part), empty[0])}"
+            allowed = wanted_text(annotation_of(type(part).model_fields[empty[0]]))
+            raise fault(problem, allowed=allowed or "a value")
         raise fault("one of these must be given", allowed=wanted)
-
-
-def written(model: type[BaseModel], name: str) -> str:
-    """Return a field's name as it stands in files (``for``, not ``for_``)."""
-    alias = model.model_fields[name].validation_alias
-    return alias if isinstance(alias, str) else name
 
 
 def _duration(value: Any) -> DurationUs:
@@ -132,6 +145,7 @@ Duration = Annotated[
     BeforeValidator(_duration),
     PlainSerializer(duration_text, return_type=str),
     WithJsonSchema(DURATION_SCHEMA),
+    Wants(DURATION_EXAMPLES),
 ]
 """Whole microseconds. In files text with a unit; the number 0 needs none."""
 
@@ -183,16 +197,27 @@ def _named(what: str, longest: int) -> Callable[[str], str]:
     return check
 
 
-TopicName = Annotated[str, AfterValidator(_named("topic", _TOPIC_MAX))]
-MemberName = Annotated[str, AfterValidator(_named("member", 100))]
+TopicName = Annotated[str, AfterValidator(_named("topic", _TOPIC_MAX)), Wants("a topic's name")]
+MemberName = Annotated[str, AfterValidator(_named("member", 100)), Wants("a name such as c")]
 GroupName = Annotated[str, Field(min_length=1, max_length=249)]
+GroupRef = Annotated[str, Wants("a group's name")]
+"""A group where it is meant, not declared."""
+
 NAMES_SCHEMA: Final[Mapping[str, Any]] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
 }
-Names = Annotated[tuple[str, ...], OneOrMore, NotEmpty]
+Names = Annotated[
+    tuple[str, ...],
+    OneOrMore,
+    NotEmpty,
+    Wants("a member's name, a family's, a pattern, or a list of these"),
+]
 """One name or a list of them; where members are meant, patterns with ``*`` too."""
 
-NodeIds = Annotated[tuple[Annotated[int, Field(ge=1)], ...], OneOrMore, NotEmpty]
+NodeId = Annotated[int, Field(ge=1), Wants("a broker's number, such as 1")]
+NodeIds = Annotated[
+    tuple[NodeId, ...], OneOrMore, NotEmpty, Wants("a broker's number, or a list of them")
+]
 
 _CONFIG_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [

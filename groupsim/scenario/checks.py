@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from groupsim.coordinator.config import CoordinatorConfig
 from groupsim.protocol.errors import ErrorCode
 from groupsim.protocol.messages import APIS
 from groupsim.scenario._base import Part
 from groupsim.scenario.config_checks import ConfigChecker
+from groupsim.scenario.configs import kafka_values
 from groupsim.scenario.document import Document
 from groupsim.scenario.durations import duration_text
 from groupsim.scenario.expect import Expectation, Window
@@ -191,6 +193,8 @@ class Checker:
             for number, topic in enumerate(action.topics or ()):
                 self.topic(topic, (*place, "topics", number))
             self.pattern(action.pattern, (*place, "pattern"))
+        if verb in _LOG_VERBS:
+            self.offsets_partition(action.partition, (*place, "partition"))
         self.broker(getattr(action, "broker", None), (*place, "broker"))
         self.broker(getattr(action, "to", None), (*place, "to"))
         self.choice(getattr(action, "error", None), _ERRORS, "error", (*place, "error"))
@@ -237,6 +241,17 @@ class Checker:
         if number is not None and not 1 <= number <= count and not self.form.is_spoiled("brokers"):
             allowed = f"1 to {count}" if count > 1 else "1, the only one"
             self.add(path, "no such broker", found=str(number), allowed=allowed)
+
+    def offsets_partition(self, number: int | None, path: Path) -> None:
+        """A partition of ``__consumer_offsets`` exists."""
+        try:
+            config = CoordinatorConfig.from_kafka(kafka_values(self.scenario.brokers.config))
+        except ValueError:
+            return  # said of the brokers' configuration
+        last = config.offsets_topic_num_partitions - 1
+        if number is not None and number > last:
+            problem = "no such partition of __consumer_offsets"
+            self.add(path, problem, found=str(number), allowed=f"0 to {last}")
 
     def group(self, group_id: str | None, path: Path) -> None:
         """A group is declared."""
@@ -292,11 +307,12 @@ class Checker:
         )
 
 
+_LOG_VERBS: Final = ("move_coordinator", "fail_appends", "stall_appends", "resume_appends")
 _ERRORS: Final = tuple(code.name for code in ErrorCode if code.value > 0)
 _APIS: Final = tuple(api.name for api in APIS.values())
 
 
 def _listed(names: Sequence[str]) -> str:
-    if len(names) <= _SHOWN:
+    if len(names) <= _SHOWN + 1:  # the last one is as short as "and 1 more"
         return ", ".join(names) if names else "nothing is declared"
     return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"

@@ -6,7 +6,15 @@ import re
 from fractions import Fraction
 from typing import Final
 
-__all__ = ["DURATION_PATTERN", "MAX_US", "DurationUs", "duration", "duration_text", "seconds_text"]
+__all__ = [
+    "DURATION_EXAMPLES",
+    "DURATION_PATTERN",
+    "MAX_US",
+    "DurationUs",
+    "duration",
+    "duration_text",
+    "seconds_text",
+]
 
 _UNITS_US: Final = {
     "us": 1,
@@ -22,7 +30,7 @@ _WHOLE: Final = re.compile(DURATION_PATTERN, re.ASCII)
 MAX_US: Final = 366 * _UNITS_US["d"]
 """A year of virtual time: longer ones are typing errors, and keep times far from 64 bits."""
 
-_EXAMPLES: Final = "a time with its unit, such as 45s, 1500ms, 2m, 1h30m or 250us"
+DURATION_EXAMPLES: Final = "a time with its unit, such as 45s, 1500ms, 2m, 1h30m or 250us"
 
 
 class DurationUs(int):
@@ -49,7 +57,7 @@ def duration(text: str | int) -> DurationUs:
     ):
         raise ValueError("a time cannot be negative")
     if not isinstance(text, str) or len(text) > 40 or not _WHOLE.match(text):
-        raise ValueError(f"wanted {_EXAMPLES}")
+        raise ValueError(f"wanted {DURATION_EXAMPLES}")
     total = sum(
         (Fraction(number) * _UNITS_US[unit] for number, unit in _PART.findall(text)),
         Fraction(0),

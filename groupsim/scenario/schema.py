@@ -24,7 +24,21 @@ def json_schema() -> dict[str, Any]:
     made["required"] = sorted({*made["required"], "groupsim"})
     return {
         "$schema": SCHEMA_DIALECT,
-        **made,
+        **_for_editors(made),
         "title": "groupsim scenario",
         "description": "A scenario file of groupsim; docs/scenarios.md explains it.",
+    }
+
+
+def _for_editors(schema: Any) -> Any:
+    """Return the schema with descriptions in one line: editors show them as they are."""
+    if isinstance(schema, list):
+        return [_for_editors(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: " ".join(value.replace("``", "`").split())
+        if name == "description" and isinstance(value, str)
+        else _for_editors(value)
+        for name, value in schema.items()
     }

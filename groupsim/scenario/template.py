@@ -23,7 +23,7 @@ lesson: |
   What is to be seen here, why it is so, and what to try next.
 
 topics:
-  orders: {partitions: 12, rate: 100}     # rate: records a second over all partitions
+  orders: {partitions: 12, rate: 100}     # rate: records a second in each partition
   # payments: 6                           # short for {partitions: 6}
 
 brokers:

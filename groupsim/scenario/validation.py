@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +10,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from groupsim.scenario._base import written
 from groupsim.scenario.document import Document
 from groupsim.scenario.faults import Fault, Path, near_match, shown
 from groupsim.scenario.model import Scenario
+from groupsim.scenario.wanted import annotation_of, bare, keys, wanted_text, written
 
 __all__ = ["MAX_FAULTS", "Form", "validated"]
 
@@ -130,9 +129,9 @@ def _described(loc: Path, detail: Any) -> tuple[str, dict[str, str]]:
         near = near_match(str(loc[-1]), known)
         return f"unknown key {shown(loc[-1])}", {"near": near, "allowed": ", ".join(known)}
     if kind == "missing":
-        return "is missing", {}
+        return "is missing", {"allowed": _wanted(loc)}
     if kind in _WANTED:
-        return f"not {_WANTED[kind]}", {"found": shown(value)}
+        return f"not {_WANTED[kind]}", {"found": shown(value), "allowed": _wanted(loc)}
     if kind == "literal_error":
         allowed = context["expected"].replace("'", "").replace(" or ", ", ")
         near = near_match(value, allowed.split(", ")) if isinstance(value, str) else ""
@@ -146,8 +145,8 @@ def _limits(kind: str, context: Mapping[str, Any], value: Any) -> tuple[str, dic
     if kind == "greater_than":
         return "too small", {"found": shown(value), "allowed": f"more than {context['gt']}"}
     if kind in ("less_than_equal", "less_than"):
-        bound = context.get("le", context.get("lt"))
-        return "too large", {"found": shown(value), "allowed": f"at most {bound}"}
+        allowed = f"at most {context['le']}" if "le" in context else f"less than {context['lt']}"
+        return "too large", {"found": shown(value), "allowed": allowed}
     if kind in ("too_short", "string_too_short"):
         return "is empty", {}
     if kind in ("too_long", "string_too_long"):
@@ -159,40 +158,41 @@ def _limits(kind: str, context: Mapping[str, Any], value: Any) -> tuple[str, dic
 
 
 def _known_fields(loc: Path) -> tuple[str, ...]:
-    """Return the keys that are known at ``loc``, walking the model's annotations."""
+    """Return the keys that are known at ``loc``."""
+    here = bare(_annotation(loc))
+    if isinstance(here, type) and issubclass(here, BaseModel):
+        return (*keys(here), *getattr(here, "ALSO", ()))
+    return ()
+
+
+def _wanted(loc: Path) -> str:
+    """Return what may stand at ``loc``, in words; "" if the type says it all."""
+    words = wanted_text(_annotation(loc))
+    if not words and loc and isinstance(loc[-1], int):
+        return _wanted(loc[:-1])  # an item that was written without its list
+    return words
+
+
+def _annotation(loc: Path) -> Any:
+    """Return the annotation at ``loc``, walking the model; None if there is no such place."""
     here: Any = Scenario
     for part in loc:
-        here = _inside(here, part)
-        if here is None:
-            return ()
-    if isinstance(here, type) and issubclass(here, BaseModel):
-        hidden = Scenario.HIDDEN if here is Scenario else ()
-        return tuple(written(here, name) for name in here.model_fields if name not in hidden)
-    return ()
+        here = _inside(bare(here), part)
+    return here
 
 
 def _inside(here: Any, part: str | int) -> Any:
     if isinstance(here, type) and issubclass(here, BaseModel):
         for name, info in here.model_fields.items():
             if part in (name, written(here, name)):
-                return _bare(info.annotation)
+                return annotation_of(info)
         return None
     arguments = typing.get_args(here)
     if typing.get_origin(here) is dict:
-        return _bare(arguments[1])
+        return arguments[1]
     if typing.get_origin(here) is tuple:
-        return _bare(arguments[0])
+        return arguments[0]
     return None
-
-
-def _bare(annotation: Any) -> Any:
-    """Return an annotation without Annotated and without None."""
-    while typing.get_origin(annotation) is typing.Annotated:
-        annotation = typing.get_args(annotation)[0]
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        parts = [part for part in typing.get_args(annotation) if part is not type(None)]
-        return _bare(parts[0])
-    return annotation
 
 
 def _prune(form: Form, data: dict[str, Any], details: list[Any]) -> bool:

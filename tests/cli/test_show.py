@@ -25,7 +25,7 @@ def test_show_filters(groupsim: Command, recorded: Path) -> None:
 
     def lines(*arguments: str) -> list[str]:
         ran = groupsim("show", str(recorded), *arguments)
-        assert ran.status == 0
+        assert (ran.status, ran.err) == (0, "")
         return ran.out.splitlines()
 
     told = "\n".join(lines("--member", "c-2"))
@@ -43,6 +43,28 @@ def test_show_filters(groupsim: Command, recorded: Path) -> None:
     assert delivered
     assert all("c-1" in line for line in delivered)
     assert len(lines("--kind", "all", "--group", "g")) < len(lines("--kind", "all"))
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        ("--kind", "drop"),
+        ("--kind", "ownership", "--kind", "drop", "--to", "1us"),
+        ("--member", "c-*", "--from", "29s"),
+        ("--group", "g", "--from", "40s"),
+    ],
+)
+def test_nothing_to_show_is_said(
+    groupsim: Command, recorded: Path, filters: tuple[str, ...]
+) -> None:
+    """Filters that leave nothing: one line on standard error repeats them, and status 0."""
+    ran = groupsim("show", str(recorded), *filters)
+    assert ran.status == 0
+    (line,) = ran.err.splitlines()
+    assert line.startswith("groupsim: t: nothing to show for --")
+    assert all(word in line for word in filters)
+    if "--kind" in filters:
+        assert ran.out == ""
 
 
 @pytest.mark.parametrize(

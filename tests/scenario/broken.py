@@ -53,6 +53,7 @@ def broken() -> Iterator[Broken]:
     """All kinds of broken files, smallest first within each sort."""
     yield from _not_yaml()
     yield from _wrong_form()
+    yield from _wrong_verbs()
     yield from _wrong_meaning()
     yield from _wrong_config()
 
@@ -126,6 +127,49 @@ def _wrong_form() -> Iterator[Broken]:
         "no members", members, "    members: []\n", "checkout.members: is empty", at=10, alone=False
     )
     yield _edited("no topics", "  orders: {partitions: 12}\n", "", "topics: not a mapping", at=3)
+
+
+def _wrong_verbs() -> Iterator[Broken]:
+    def verb(name: str, text: str, *says: str, alone: bool = True) -> Broken:
+        entry = 'restart: {members: "c-*", one_every: 20s, down: 5s}'
+        return _edited(name, entry, text, "timeline[0]", *says, alone=alone)
+
+    yield verb(
+        "no direction", "drop_next: {members: c-1}", "direction: is missing", "to_broker, to_client"
+    )
+    yield verb("a broker for a number", "crash_broker: b-1", "a broker's number", "'b-1'")
+    yield verb("no broker to move to", "move_coordinator: {group: checkout}", "to: is missing", "1")
+    yield verb("no work", "set_work: c-1", "work: is missing", "poll_every, takes")
+    yield verb("a verb with nothing", "stop: ", "nothing is said after stop", "a name", "leader_of")
+    yield verb("a number for a name", "crash: 3", "crash: not text", "a pattern")
+    yield verb("a latency alone", "network: 5ms", "a mapping with members, brokers, latency")
+    yield verb("no latency", "network: {members: c-1}", "latency: is missing", "to_broker")
+    yield verb(
+        "a latency's key", "network: {latency: {to_brokr: 5ms}}", "mean to_broker?", "uniform"
+    )
+    yield verb(
+        "a latency both ways and each",
+        "network: {latency: {uniform: [1ms, 2ms], to_broker: 1ms}}",
+        "uniform and to_broker",
+        "lognormal; or to_broker",
+    )
+    yield verb("topics without totals", "add_partitions: [orders]", "such as {orders: 24}")
+    yield verb("no topics to grow", "add_partitions: {}", "is empty", "at least one")
+    yield verb("no topics to read", "subscribe: c-1", "subscribe: one of", "topics, pattern")
+    yield verb("until alone", "until: 90s, crash: c-1", "until goes with every", "allowed: every")
+    yield verb("over before it begins", "every: 9s, until: 50s, crash: c-1", "50s", "1m or later")
+    yield verb(
+        "no such partition of the log",
+        "stall_appends: {partition: 50}",
+        "partition: no such partition of __consumer_offsets",
+        "0 to 49",
+    )
+    yield verb(
+        "a log-normal time",
+        "replication_delay: {lognormal: {median: 3s, p99: 1s}}",
+        "found median 3s, p99 1s",
+        "not below it",
+    )
 
 
 def _wrong_meaning() -> Iterator[Broken]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupsim.scenario import Fault, ScenarioError, load_scenario, parse_scenario
+from groupsim.scenario.verbs import Entry
 from tests.scenario.broken import GOOD, Broken, broken
 
 CASES = tuple(broken())
@@ -40,6 +41,17 @@ def test_one_clear_message(case: Broken, tmp_path: Path) -> None:
     assert "\n" not in text
     if case.alone:
         assert len(messages) == 1, messages
+
+
+@pytest.mark.parametrize("value", ["", "3", "true", "[[]]", "{nonsense: 1}"])
+@pytest.mark.parametrize("verb", Entry.verbs())
+def test_each_verb_says_what_would_be_right(verb: str, value: str) -> None:
+    """Whatever stands wrongly after a verb: line, field, and what is allowed there."""
+    entry = 'restart: {members: "c-*", one_every: 20s, down: 5s}'
+    for fault in _faults(GOOD.replace(entry, f"{verb}: {value}").encode()):
+        assert fault.line == 13
+        assert fault.path[:2] == ("timeline", 0)
+        assert fault.allowed, str(fault)
 
 
 def test_hostile_files_are_refused_early() -> None:

@@ -12,8 +12,10 @@ from groupsim.scenario._base import Part, written
 from groupsim.scenario.expect import Expectation
 from groupsim.scenario.members import Group, Member, Poison, Work
 from groupsim.scenario.model import Scenario
+from groupsim.scenario.schema import json_schema
 from groupsim.scenario.verbs import Cut, DropNext, Entry, FailAppends, Restart, Stop
 from groupsim.scenario.world import Brokers, LogNormal, Network, Topic
+from tests.scenario.broken import GOOD
 
 DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
 TEXT = DOCS.read_text(encoding="utf-8")
@@ -49,3 +51,22 @@ def test_every_word_of_the_format_is_there() -> None:
         if name not in Scenario.HIDDEN and not re.search(rf"\b{written(part, name)}\b", TEXT)
     ]
     assert missing == []
+
+
+def test_every_key_of_the_schema_is_there() -> None:
+    """What an editor offers stands in the page, in code."""
+    schema = json_schema()
+    code = " ".join(re.findall(r"`[^`]*`|^    .*$", TEXT, re.MULTILINE))
+    forms = [form for made in schema["$defs"].values() for form in (made, *made.get("anyOf", ()))]
+    keys = {key for form in (schema, *forms) for key in form.get("properties", ())}
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", code)] == []
+
+
+def test_the_timeline_example_is_one() -> None:
+    """The entries shown for the timeline can be pasted into a scenario."""
+    at = TEXT.index("    timeline:\n", TEXT.index("### Timeline"))
+    block = re.match(r"(?:    .*\n)+", TEXT[at:])
+    assert block is not None
+    entries = "\n".join(line[4:] for line in block.group().splitlines())
+    entry = '  - {at: 60s, restart: {members: "c-*", one_every: 20s, down: 5s}}'
+    assert len(parse_scenario(GOOD.replace(f"timeline:\n{entry}", entries)).timeline) == 4

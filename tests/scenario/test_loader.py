@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 import pytest
 
 from groupsim.scenario import Scenario, ScenarioError, catalogue, load_scenario, parse_scenario
+from groupsim.scenario._base import DURATION_SCHEMA
 from groupsim.scenario.catalogue import catalogue_names, catalogue_text
 from groupsim.scenario.document import read_document
+from groupsim.scenario.durations import DURATION_PATTERN
 from groupsim.scenario.schema import json_schema
 from groupsim.scenario.template import template
 from tests.scenario.broken import GOOD, broken
@@ -112,6 +117,32 @@ def test_the_schema_is_one_and_accepts_the_catalogue() -> None:
     texts = [GOOD, ISSUE_EXAMPLE, *(catalogue_text(name) for name in catalogue_names())]
     for text in texts:
         assert list(validator.iter_errors(data(text))) == []
+
+
+def test_the_schema_describes_everything() -> None:
+    """Editors show what a key does: every definition and every property has a text of its own."""
+    schema = json_schema()
+    assert [name for name, made in schema["$defs"].items() if not made.get("description")] == []
+    for path, key, key_schema, required in properties(schema):
+        text = key_schema.get("description", "")
+        assert len(text) > 15, f"{path}.{key} has no description"
+        assert text != DURATION_SCHEMA["description"], f"{path}.{key} only says what a time is"
+        assert "\n" not in text
+        assert bool(re.search("Required[.:]", text)) == required, f"{path}.{key}: is it required?"
+        if json.dumps(DURATION_PATTERN) in json.dumps(key_schema):
+            assert re.search(r"\btimes?\b|[0-9](ms|s|m)\b", text), f"{path}.{key}: the unit"
+
+
+def properties(schema: Any, path: str = "") -> Iterator[tuple[str, str, dict[str, Any], bool]]:
+    """Yield path, name, schema and whether it is required, of each property anywhere in a schema."""
+    if isinstance(schema, dict):
+        for key, inner in schema.get("properties", {}).items():
+            yield path, key, inner, key in schema.get("required", ())
+        for name, value in schema.items():
+            yield from properties(value, f"{path}.{name}")
+    elif isinstance(schema, list):
+        for index, value in enumerate(schema):
+            yield from properties(value, f"{path}[{index}]")
 
 
 def test_the_schema_refuses_wrong_forms() -> None:
