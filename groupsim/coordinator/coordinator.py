@@ -179,11 +179,12 @@ class GroupCoordinator:
         """
         self._core.outbox.begin(now_ms)
         for shard in self._core.shards.values():
-            if shard.pipeline.holds(append_id):
+            pipeline = shard.pipeline
+            if pipeline.in_flight and pipeline.holds(append_id):
                 if error is ErrorCode.NONE:
-                    shard.pipeline.committed(append_id)
+                    pipeline.committed(append_id)
                 else:
-                    shard.pipeline.failed(append_id, error)
+                    pipeline.failed(append_id, error)
         return self._core.finish()
 
     def high_watermark(self, offsets: Mapping[int, int], now_ms: int) -> list[Effect]:

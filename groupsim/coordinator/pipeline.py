@@ -146,7 +146,7 @@ class Pipeline:
         self._request_flush = request_flush
         self._log_gate = log_gate
         self._batch: _Batch | None = None
-        self._in_flight: deque[_InFlight] = deque()
+        self.in_flight: deque[_InFlight] = deque()
         self.last_written = 0
         self.last_committed = 0
         registry.create(0)
@@ -159,11 +159,11 @@ class Pipeline:
     @property
     def pending_appends(self) -> tuple[int, ...]:
         """Ids of appends the world has not answered yet, in log order."""
-        return tuple(entry.append_id for entry in self._in_flight)
+        return tuple(entry.append_id for entry in self.in_flight)
 
     def holds(self, append_id: int) -> bool:
         """Whether this append is one of ``pending_appends``."""
-        return any(entry.append_id == append_id for entry in self._in_flight)
+        return any(entry.append_id == append_id for entry in self.in_flight)
 
     def loaded(self, offset: int, high_watermark: int) -> None:
         """The log up to ``offset``, the end of a batch, has been replayed; what lies above
@@ -180,7 +180,7 @@ class Pipeline:
     def serve(self) -> None:
         """The whole log has been replayed: what comes waits for what is not committed yet."""
         if self.last_committed < self.last_written:
-            self._in_flight.append(_InFlight(-1, self.last_committed, self.last_written, []))
+            self.in_flight.append(_InFlight(-1, self.last_committed, self.last_written, []))
 
     def submit(self, event: WriteEvent, result: Result, *, transactional: bool = False) -> None:
         """Append the records of an operation and arrange its completion."""
@@ -219,8 +219,8 @@ class Pipeline:
     def _wait_for_pending_writes(self, event: WriteEvent) -> None:
         if self._batch is not None:
             self._batch.events.append(event)
-        elif self._in_flight:
-            self._in_flight[-1].events.append(event)
+        elif self.in_flight:
+            self.in_flight[-1].events.append(event)
         else:
             event.complete(ErrorCode.NONE)
 
@@ -273,7 +273,7 @@ class Pipeline:
             raise CoordinatorError(error)
         self.last_written = batch.next_offset
         self._registry.create(batch.next_offset)
-        self._in_flight.append(
+        self.in_flight.append(
             _InFlight(append_id, batch.base_offset, batch.next_offset, batch.events)
         )
         self._outbox.appended = True
@@ -287,7 +287,7 @@ class Pipeline:
 
     def committed(self, append_id: int) -> None:
         """The high watermark has passed this append, one of ``pending_appends``."""
-        ends = {entry.append_id: entry.end_offset for entry in self._in_flight}
+        ends = {entry.append_id: entry.end_offset for entry in self.in_flight}
         self.committed_up_to(ends[append_id])
 
     def committed_up_to(self, offset: int) -> None:
@@ -295,8 +295,8 @@ class Pipeline:
         if offset <= self.last_committed:
             return
         done: list[_InFlight] = []
-        while self._in_flight and self._in_flight[0].end_offset <= offset:
-            done.append(self._in_flight.popleft())
+        while self.in_flight and self.in_flight[0].end_offset <= offset:
+            done.append(self.in_flight.popleft())
         self.last_committed = offset
         self._registry.delete_up_to(offset)
         for entry in done:
@@ -308,8 +308,8 @@ class Pipeline:
         taken back (C-11).
         """
         lost: list[_InFlight] = []
-        while self._in_flight and self._in_flight[-1].append_id >= append_id:
-            lost.insert(0, self._in_flight.pop())
+        while self.in_flight and self.in_flight[-1].append_id >= append_id:
+            lost.insert(0, self.in_flight.pop())
         batch = self._take_batch()
         if batch is not None:
             lost.append(_InFlight(0, batch.base_offset, batch.next_offset, batch.events))
@@ -324,7 +324,7 @@ class Pipeline:
 
     def fail_all(self, error: ErrorCode) -> None:
         """The partition is unloaded: first what the log has, then what it has not (C-13)."""
-        in_flight, self._in_flight = self._in_flight, deque()
+        in_flight, self.in_flight = self.in_flight, deque()
         for entry in in_flight:
             for event in entry.events:
                 event.complete(error)
