@@ -19,7 +19,7 @@ from groupsim.scenario.config_checks import ConfigChecker
 from groupsim.scenario.configs import kafka_values
 from groupsim.scenario.document import Document
 from groupsim.scenario.durations import duration_text
-from groupsim.scenario.expect import Expectation, Window
+from groupsim.scenario.expect import CommittedAt, Expectation, Window
 from groupsim.scenario.faults import Fault, Path, near_match, shown
 from groupsim.scenario.members import Member, Subscription, Work
 from groupsim.scenario.model import Scenario
@@ -158,12 +158,19 @@ class Checker:
     def work(self, work: Work | None, path: Path) -> None:
         """Poisoned partitions exist."""
         for index, poison in enumerate(work.poison or () if work is not None else ()):
-            self.topic(poison.topic, (*path, "poison", index, "topic"))
-            topic = self.scenario.topics.get(poison.topic)
-            if topic is not None and poison.partition >= topic.partitions:
-                allowed = f"0 to {topic.partitions - 1}"
-                place = (*path, "poison", index, "partition")
-                self.add(place, "no such partition", found=str(poison.partition), allowed=allowed)
+            self.partition(poison.topic, poison.partition, (*path, "poison", index))
+
+    def partition(self, name: str, number: int, path: Path) -> None:
+        """A partition of a declared topic exists, at the end at the latest."""
+        self.topic(name, (*path, "topic"))
+        topic = self.scenario.topics.get(name)
+        if topic is None:
+            return
+        grown = [entry.add_partitions or {} for entry in self.scenario.timeline]
+        count = max(topic.partitions, *(totals.get(name, 0) for totals in grown), 0)
+        if number >= count:
+            place = (*path, "partition")
+            self.add(place, "no such partition", found=str(number), allowed=f"0 to {count - 1}")
 
     # -- the timeline ---------------------------------------------------------------------------
 
@@ -296,9 +303,8 @@ class Checker:
         if isinstance(value, Window) and value.after == self.scenario.until:
             self.add((*path, "after"), "nothing of the run is left after this time")
         self.selection(value, path)
-        topic = getattr(value, "topic", None)
-        if topic is not None:
-            self.topic(topic, (*path, "topic"))
+        if isinstance(value, CommittedAt):
+            self.partition(value.topic, value.partition, path)
 
     def unknown(self, path: Path, what: str, name: str, known: Sequence[str]) -> None:
         """Add the fault that a name means nothing."""

@@ -122,6 +122,13 @@ def _wrong_form() -> Iterator[Broken]:
     yield _edited("no bound", "stable_by: 30s", "rebalances: {after: 1s}", "at_most")
     yield _edited("bounds crossed", "stable_by: 30s", "members: {at_least: 3, at_most: 2}", "above")
     yield _edited("a state's name", "stable_by: 30s", "state: Stabel", "'Stabel'", "mean Stable?")
+    yield _edited(
+        "a partition that is never there",
+        "stable_by: 30s",
+        "committed: {topic: orders, partition: 12, at_least: 1}",
+        "expect[0].committed.partition: no such partition",
+        "0 to 11",
+    )
     members = GOOD[GOOD.index("    members:") : GOOD.index("timeline:")]
     yield _edited(
         "no members", members, "    members: []\n", "checkout.members: is empty", at=10, alone=False

@@ -195,3 +195,25 @@ def test_recorded_scenarios_are_the_same_scenarios() -> None:
         assert Scenario.from_plain(plain) == scenario
         if "never" not in catalogue_text(name):  # plain data writes that as a null
             assert list(validator.iter_errors(plain)) == []
+
+
+def test_partitions_that_are_added_later_may_be_named() -> None:
+    """What is poisoned or committed in them happens after they are there."""
+    text = """
+groupsim: 1
+name: grown
+topics: {orders: {partitions: 2}}
+groups:
+  g:
+    subscribe: orders
+    work: {poison: [{topic: orders, partition: 3, offset: 0, takes: 1s}]}
+    members: [{name: c}]
+timeline:
+  - {at: 10s, add_partitions: {orders: 4}}
+until: 1m
+expect:
+  - {committed: {topic: orders, partition: 3, at_least: 0}}
+"""
+    assert parse_scenario(text, "grown.yaml").name == "grown"
+    with pytest.raises(ScenarioError, match="no such partition; found 4; allowed: 0 to 3"):
+        parse_scenario(text.replace("partition: 3", "partition: 4"), "grown.yaml")
