@@ -208,6 +208,8 @@ class NetworkClient:
             self._maybe_update_metadata()
             if not self.pending_work():
                 yield Wait(WaitKind.POLL, timer.deadline_ms, fetching=fetching, steady=steady)
+                while steady and self._only_metadata_was_due(timer):
+                    yield Wait(WaitKind.POLL, timer.deadline_ms, fetching=fetching, steady=True)
         self._network_step()
         if not disable_wakeup:
             self.maybe_trigger_wakeup()
@@ -400,6 +402,17 @@ class NetworkClient:
         )
         self.transmit(pending)
         self._metadata_in_flight = (self.correlation_id, version)
+
+    def _only_metadata_was_due(self, timer: Timer) -> bool:
+        """Ask for metadata if that is all that the wait ended for.
+
+        Java's poll returns then, and its caller looks around; in a steady state it finds nothing.
+        """
+        if timer.expired or self.pending_work():
+            return False
+        asked = self.correlation_id
+        self._maybe_update_metadata()
+        return self.correlation_id != asked and self._ctx.now_ms < self.next_deadline_ms()
 
     def _connection_lost(self, key: Key, error: JavaError | None = None) -> None:
         """The other side, a request timeout or failed authentication ended the connection (CN-01)."""
