@@ -261,7 +261,7 @@ class TraceWriter:
 class ConnectionTrace:
     """Writes the messages of one connection between a client process and a broker."""
 
-    __slots__ = ("_broker", "_client", "_name", "_requests", "_responses", "_writer")
+    __slots__ = ("_broker", "_client", "_heads", "_name", "_requests", "_responses", "_writer")
 
     def __init__(self, writer: TraceWriter, connection: str, client: str, broker: str) -> None:
         self._writer = writer
@@ -270,6 +270,7 @@ class ConnectionTrace:
         self._broker = broker
         self._requests: dict[int, Kept] = {}
         self._responses: dict[int, Kept] = {}
+        self._heads: dict[tuple[type[Any], int], bytes] = {}
 
     def request(
         self, time_us: int, cause: int, correlation_id: int, request: Request, api_version: int
@@ -336,8 +337,12 @@ class ConnectionTrace:
 
     def _keep(self, kept: dict[int, Kept], message: Any, api_version: int) -> Kept:
         writer = self._writer
-        *head, body = self._fields(message, api_version)
-        tail = b"".join(writer._pack(field) for field in head) + writer.packed_body(body)
+        kind = (type(message), api_version)
+        head = self._heads.get(kind)
+        if head is None:
+            fields = self._fields(message, api_version)[:-1]
+            head = self._heads[kind] = b"".join(writer._pack(field) for field in fields)
+        tail = head + writer.packed_body(message)
         entry = (message, api_version, tail)  # the reference keeps id(message) from being reused
         if len(tail) <= KEPT_BODY_BYTES:
             if len(kept) >= KEPT_BODIES:
