@@ -40,8 +40,7 @@ class Ledger:
         self._last_owner: dict[Partition, str] = {}
         self._owned: dict[str, tuple[Partition, ...]] = {}
         self._overlaps = 0
-        self._paused: set[str] = set()  # only asked for membership
-        self._frozen = 0  # partitions that have owners, all of them paused
+        self._paused: dict[str, None] = {}
 
     @property
     def partitions(self) -> int:
@@ -72,7 +71,8 @@ class Ledger:
         else:
             self._tail_us += elapsed * self.unowned
         self.overlap_partition_us += elapsed * self._overlaps
-        self.frozen_partition_us += elapsed * self._frozen
+        if self._paused:
+            self.frozen_partition_us += elapsed * self._frozen()
 
     def subscribe(self, who: str, topics: Sequence[str], pattern: str | None) -> None:
         """``who`` wants these topics from now on (or those that the pattern matches)."""
@@ -93,17 +93,17 @@ class Ledger:
     def gone(self, who: str, *, on_purpose: bool) -> None:
         """A member process is no more, and so owns nothing."""
         self.owns(who, ())
-        self._paused.discard(who)
+        self.resumed(who)
         if on_purpose:
             self._wanted[who] = False
 
     def paused(self, who: str) -> None:
         """A member process stands still: it owns what it owned, and does nothing with it."""
-        self._set_paused(who, True)
+        self._paused[who] = None
 
     def resumed(self, who: str) -> None:
         """It runs again."""
-        self._set_paused(who, False)
+        self._paused.pop(who, None)
 
     def demand_changed(self) -> None:
         """Topics, subscriptions or the set of members that ever ran are different now."""
@@ -128,23 +128,14 @@ class Ledger:
         self._owned[who] = after
         self._check_whole()
 
-    def _set_paused(self, who: str, paused: bool) -> None:
-        held = self._owned.get(who, ())
-        before = sum(1 for partition in held if self._is_frozen(partition))
-        (self._paused.add if paused else self._paused.discard)(who)
-        self._frozen += sum(1 for partition in held if self._is_frozen(partition)) - before
-
-    def _is_frozen(self, partition: Partition) -> bool:
-        owners = self._owners.get(partition, ())
-        return bool(owners) and all(who in self._paused for who in owners)
+    def _frozen(self) -> int:
+        """How many partitions have owners, all of them paused."""
+        held = {partition for who in self._paused for partition in self._owned.get(who, ())}
+        return sum(self._paused.keys() >= set(self._owners[partition]) for partition in held)
 
     def _take(self, who: str, partition: Partition) -> None:
         owners = self._owners.setdefault(partition, [])
-        if self._paused:
-            self._frozen -= self._is_frozen(partition)
         owners.append(who)
-        if self._paused:
-            self._frozen += self._is_frozen(partition)
         if len(owners) == 1 and self._serves(partition):
             self.unowned -= 1
         if len(owners) == 2:
@@ -155,11 +146,7 @@ class Ledger:
 
     def _drop(self, who: str, partition: Partition) -> None:
         owners = self._owners[partition]
-        if self._paused:
-            self._frozen -= self._is_frozen(partition)
         owners.remove(who)
-        if self._paused:
-            self._frozen += self._is_frozen(partition)
         if len(owners) == 1:
             self._overlaps -= 1
         if not owners:

@@ -132,11 +132,16 @@ class Judge:
         tracker = self.metrics.tracker(group_id)
         if tracker is None:
             return 0
-        if kind == "unavailable":
-            return tracker.ledger.unavailable_partition_us()
-        if kind == "frozen":
-            return tracker.ledger.frozen_partition_us
-        return tracker.ledger.moved if kind == "moved" else tracker.ledger.overlap_partition_us
+        ledger = tracker.ledger
+        match kind:
+            case "unavailable":
+                return ledger.unavailable_partition_us()
+            case "frozen":
+                return ledger.frozen_partition_us
+            case "overlap":
+                return ledger.overlap_partition_us
+            case _:
+                return ledger.moved
 
     def _on_group_transition(self, event: Event) -> None:
         fields = event.fields
