@@ -63,9 +63,9 @@ class Kernel:
     ``now_us`` is the current time; only the pump and the drivers set it. ``woken`` tells that an
     action has made a trio task runnable. ``executed`` counts actions since the start.
 
-    ``heap`` and ``tick`` are for the three places that carry every message: they push by
-    themselves, ``heappush(kernel.heap, (time_us, kernel.tick(), action, argument))``, because a
-    call costs as much as the push. They must not push into the past. All others use ``push``.
+    ``heap`` and ``tick`` are for ``Pulse``, which carries most messages: it pushes by itself,
+    ``heappush(kernel.heap, (time_us, kernel.tick(), action, argument))``, because a call costs as
+    much as the push, and never into the past. All others use ``push``.
     """
 
     __slots__ = ("_dead", "executed", "heap", "now_us", "tick", "woken")

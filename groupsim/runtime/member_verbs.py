@@ -5,7 +5,8 @@ What all verbs have in common is told in ``simulation``.
 
 from __future__ import annotations
 
-from groupsim.runtime.process import ClientProcess, CrashHow
+from groupsim.runtime.lifecycle import CrashHow
+from groupsim.runtime.process import ClientProcess
 from groupsim.runtime.world import World
 from groupsim_clients.machine import Order
 

@@ -97,7 +97,6 @@ class Link:
         "fixed_us",
         "lanes",
         "latency",
-        "quick_us",
     )
 
     def __init__(self, client: str, broker: int, direction: Direction, stream: Stream) -> None:
@@ -107,7 +106,6 @@ class Link:
         self.cut = False
         self.drops: tuple[DropRule, ...] = ()
         self.clear = True  # neither cut nor about to drop anything
-        self.quick_us = 0  # the latency when it is fixed and the link is clear, else −1
         self.lanes: dict[Lane, None] = {}
         self._stream = stream
         self._number = 0
@@ -122,7 +120,6 @@ class Link:
     def mark(self) -> None:
         """Something about the link has changed: find out whether messages may take the short way."""
         self.clear = not (self.cut or self.drops)
-        self.quick_us = self.fixed_us if self.clear else -1
 
     def delay_us(self) -> int:
         """Return the latency of the next message."""

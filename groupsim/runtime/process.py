@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from heapq import heappush
 from typing import Any, Protocol, cast
 
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
@@ -36,16 +35,13 @@ from groupsim_clients.machine import (
     SteadyHeartbeats,
 )
 
-__all__ = ["ClientProcess", "CrashHow", "Dialer", "ProcessState"]
+__all__ = ["ClientProcess", "Dialer"]
 
 _NEVER = 1 << 62
 KILL_GRACE_MS = 1000
 """How much longer than its own close timeout a process has before it is killed."""
 CLOSE_TIMEOUT_MS = 30_000
 """Java's default of ``Consumer.close()``."""
-
-
-_PAUSED = ProcessState.PAUSED
 
 
 class Dialer(Protocol):
@@ -72,15 +68,12 @@ class ClientProcess:
         "_connections",
         "_dialer",
         "_inbox",
-        "_kernel",
         "_kill",
         "_on_wake",
         "_plain",
         "_pulse",
         "_resumes",
         "_topics",
-        "_trace",
-        "_wake_ms",
         "armed_us",
         "client_id",
         "clock",
@@ -133,10 +126,7 @@ class ClientProcess:
         self._connections: dict[tuple[int, str], Connection] = {}
         self._bootstrap = 0
         self._plain = clock.rate_ppm == 0 and clock.offset_ms == 0
-        self._kernel = world.kernel
-        self._trace = world.trace
         self.armed_us = _NEVER
-        self._wake_ms: int | None = None
         self.wake_cause = 0
         self._inbox: deque[tuple[int, Callable[..., None], tuple[Any, ...]]] = deque()
         self._resumes: Handle | None = None
@@ -306,21 +296,15 @@ class ClientProcess:
 
     def answered(self, connection: Connection, answer: Answered) -> None:
         """See ``ClientEnd``."""
-        if self.state is _PAUSED:
+        if self.state is ProcessState.PAUSED:
             self._later(self._answered_late, connection, answer)
             return
-        correlation_id, response, sent = answer
-        now_us = self._kernel.now_us
-        if self._trace is not None:
-            self.world.cause = self._trace.deliver(now_us, sent, sent)
         machine = self.machine
         assert machine is not None, f"{self.name} is down and has an open connection"
-        now_ms = now_us // 1000 if self._plain else self.clock.read_ms(now_us)
-        effects = machine.respond(correlation_id, response, now_ms)
-        if effects:
-            self._carry_out(effects)
-        if machine.next_wake_ms() != self._wake_ms:
-            self._rearm()
+        correlation_id, response, sent = answer
+        trace = self.world.trace
+        cause = 0 if trace is None else trace.deliver(self.world.kernel.now_us, sent, sent)
+        self._run(cause, machine.respond(correlation_id, response, self.now_ms()))
 
     def _answered_late(self, connection: Connection, answer: Answered) -> None:
         if connection.state is ConnectionState.CLOSED:
@@ -385,22 +369,20 @@ class ClientProcess:
         machine = self.machine
         if machine is None:
             return
-        self._wake_ms = wake_ms = machine.next_wake_ms()
+        wake_ms = machine.next_wake_ms()
         if wake_ms is None:
             self.armed_us = _NEVER
             return
         wake_us = wake_ms * 1000 if self._plain else self.clock.reaches_us(wake_ms)
         if wake_us != self.armed_us:
-            kernel = self._kernel
-            if wake_us < kernel.now_us:  # noqa: PLR1730 - max() would cost a call
-                wake_us = kernel.now_us
-            self.armed_us = wake_us
+            kernel = self.world.kernel
+            self.armed_us = wake_us = max(wake_us, kernel.now_us)
             self.wake_cause = self.world.cause
-            heappush(kernel.heap, (wake_us, kernel.tick(), self._on_wake, wake_us))
+            kernel.push(wake_us, self._on_wake, wake_us)
 
     def wake(self, wake_us: int) -> None:
         """The time for which it was armed has come; ``wake_us`` tells which."""
-        if wake_us != self.armed_us or self.state is _PAUSED:
+        if wake_us != self.armed_us or self.state is ProcessState.PAUSED:
             return
         machine = self.machine
         assert machine is not None, f"{self.name} is down and has a wake"

@@ -97,9 +97,8 @@ class Pulse:
         beats = self._beats
         up = self._up
         link = up.link
-        delay_us = link.quick_us
         if (
-            (delay_us >= 0 or link.clear)
+            link.clear
             and self._connection.state is _OPEN
             and process.state is not _PAUSED
             and self._request is beats.beat_request
@@ -111,6 +110,7 @@ class Pulse:
                 sent = 0
                 if self._trace is not None:
                     sent = self._trace.sent(wake_us, cause, correlation_id)
+                delay_us = link.fixed_us
                 if delay_us < 0:
                     delay_us = link.delay_us()
                 arrives_us = wake_us + delay_us
@@ -129,9 +129,8 @@ class Pulse:
         connection = self._connection
         down = self._down
         link = down.link
-        delay_us = link.quick_us
         if (
-            (delay_us >= 0 or link.clear)
+            link.clear
             and connection.accepted
             and not (connection.busy or connection.queue)  # a FIN comes behind all requests
         ):
@@ -143,6 +142,7 @@ class Pulse:
                 if self._trace is not None:
                     sent = self._trace.served(now_us, sent, correlation_id)
                     self._world.cause = sent - 1
+                delay_us = link.fixed_us
                 if delay_us < 0:
                     delay_us = link.delay_us()
                 arrives_us = now_us + delay_us

@@ -142,7 +142,8 @@ class Simulation(MemberVerbs, NetworkVerbs, BrokerVerbs):
     ) -> None:
         """Change what a member runs, from its next start on (a deploy with a new configuration).
 
-        The ``client`` event comes with that start: until then the member is what it was.
+        The ``client`` event comes before that start, or at once while none is running: until then
+        the member is what it was.
         """
         process = self.process(name)
 
