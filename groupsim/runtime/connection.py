@@ -154,9 +154,7 @@ class Connection:
         now_us = self._kernel.now_us
         sent = 0
         if self.trace is not None:
-            sent = self.trace.request(
-                now_us, self._world.cause, correlation_id, request, api_version
-            )
+            sent = self.trace.send(now_us, self._world.cause, correlation_id, request, api_version)
         up = self.up
         if up.link.clear or not self._dropped(up, type(request), sent):
             up.send(self._on_request, (correlation_id, api_version, request, sent))
@@ -244,7 +242,7 @@ class Connection:
             now_us = self._kernel.now_us
             sent = 0
             if self.trace is not None:
-                sent = self.trace.response(
+                sent = self.trace.send(
                     now_us, self._world.cause, correlation_id, response, api_version
                 )
             down = self.down

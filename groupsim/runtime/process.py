@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 from groupsim.runtime.connection import Answered, Connection, ConnectionState
 from groupsim.runtime.kernel import Handle
 from groupsim.runtime.latency import time_text
+from groupsim.runtime.lent import LentEnvironment
 from groupsim.runtime.lifecycle import CrashHow, ProcessState
 from groupsim.runtime.pulse import Pulse
 from groupsim.runtime.specs import ProcessClock
@@ -151,7 +152,9 @@ class ClientProcess:
         self.member_id = ""
         again = f"incarnation {self.incarnation}" if self.incarnation > 1 else ""
         event = self._event("started", again)
-        self.machine = machine = self.factory(self.spec, _Environment(self))
+        name = f"{self.name}/{self.incarnation}"
+        lent = LentEnvironment(name, self.world.streams, self._topics, self.clock)
+        self.machine = machine = self.factory(self.spec, lent)
         if self._plain and hasattr(machine, "beat"):
             self._beats = cast(SteadyHeartbeats, machine)
         self._run(event, machine.start(self.now_ms()))
@@ -268,22 +271,6 @@ class ClientProcess:
     def owned(self) -> tuple[tuple[str, int], ...]:
         """What the application believes it owns; nothing while it is down."""
         return () if self.machine is None else self.machine.owned()
-
-    def log_end_offset(self, topic: str, partition: int, now_ms: int) -> int:
-        """See ``ClientEnvironment``; ``now_ms`` is on the process's clock."""
-        known = self._topics.get(topic)
-        time_us = self.clock.reaches_us(now_ms)
-        return 0 if known is None else known.log_end_offset(partition, time_us)
-
-    def next_record_ms(self, topic: str, partition: int, offset: int) -> int | None:
-        """See ``ClientEnvironment``: the first reading of the clock at which the record is there."""
-        known = self._topics.get(topic)
-        exists_us = None if known is None else known.record_exists_us(partition, offset)
-        if exists_us is None:
-            return None
-        local_ms = self.clock.read_ms(exists_us)
-        # read_ms rounds down: the record may come within that millisecond
-        return local_ms if self.clock.reaches_us(local_ms) >= exists_us else local_ms + 1
 
     # the client's end of its connections
 
@@ -459,26 +446,3 @@ class ClientProcess:
 
     def _event(self, event: str, detail: str) -> int:
         return self.world.event("process", who=self.name, role="client", event=event, detail=detail)
-
-
-class _Environment:
-    """What one incarnation is lent: random streams of its own, and the length of the logs."""
-
-    __slots__ = ("_prefix", "_process")
-
-    def __init__(self, process: ClientProcess) -> None:
-        self._process = process
-        self._prefix = f"client/{process.name}/{process.incarnation}/"
-
-    def draw(self, stream: str, bound: int) -> int:
-        """See ``ClientEnvironment``."""
-        return self._process.world.streams.stream(self._prefix + stream).below(bound)
-
-    def log_end_offset(self, topic: str, partition: int, now_ms: int) -> int:
-        """See ``ClientEnvironment``."""
-        return self._process.log_end_offset(topic, partition, now_ms)
-
-    def next_record_ms(self, topic: str, partition: int, offset: int, now_ms: int) -> int | None:
-        """See ``ClientEnvironment``."""
-        found = self._process.next_record_ms(topic, partition, offset)
-        return None if found is None else max(found, now_ms)

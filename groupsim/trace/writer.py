@@ -16,7 +16,6 @@ and nothing of the file's place, the time of day or the build.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import struct
@@ -32,6 +31,7 @@ from groupsim import __version__
 from groupsim.protocol.effects import Note
 from groupsim.protocol.messages import APIS, Api, Request, Response
 from groupsim.trace.events import FORMAT, VERSION, Event, Kind, registered_kinds
+from groupsim.trace.files import create_trace, with_path, write_all
 from groupsim.trace.plain import plain, plain_default
 
 __all__ = ["ConnectionTrace", "Listener", "TraceWriter"]
@@ -101,7 +101,7 @@ class TraceWriter:
             "kinds": self.kinds.plain(),
         }
         self._where = path or Path()
-        self._file = None if path is None else _create(path, self._pack(header))
+        self._file = None if path is None else create_trace(path, self._pack(header))
 
     @property
     def events(self) -> int:
@@ -178,7 +178,7 @@ class TraceWriter:
         }
         self._closed = end
         if self._file is not None:
-            _write_all(self._file, self._pack(record), self._where)
+            write_all(self._file, self._pack(record), self._where)
             os.close(self._file)
             self._file = None
 
@@ -244,9 +244,9 @@ class TraceWriter:
                 try:
                     done = os.write(self._file, full)
                 except OSError as error:
-                    raise _with_path(error, self._where) from None
+                    raise with_path(error, self._where) from None
                 if done < len(full):
-                    _write_all(self._file, full[done:], self._where)
+                    write_all(self._file, full[done:], self._where)
 
     def _tell(
         self, number: int, time_us: int, cause: int, kind: int, fields: tuple[Any, ...]
@@ -261,45 +261,28 @@ class TraceWriter:
 class ConnectionTrace:
     """Writes the messages of one connection between a client process and a broker."""
 
-    __slots__ = ("_broker", "_client", "_heads", "_name", "_requests", "_responses", "_writer")
+    __slots__ = ("_broker", "_client", "_heads", "_kept", "_name", "_writer")
 
     def __init__(self, writer: TraceWriter, connection: str, client: str, broker: str) -> None:
         self._writer = writer
         self._name = connection
         self._client = client
         self._broker = broker
-        self._requests: dict[int, Kept] = {}
-        self._responses: dict[int, Kept] = {}
+        self._kept: dict[int, Kept] = {}
         self._heads: dict[tuple[type[Any], int], bytes] = {}
 
-    def request(
-        self, time_us: int, cause: int, correlation_id: int, request: Request, api_version: int
+    def send(
+        self,
+        time_us: int,
+        cause: int,
+        correlation_id: int,
+        message: Request | Response,
+        api_version: int,
     ) -> int:
-        """Append the ``send`` of a request by the client; return its id."""
-        kept = self._requests.get(id(request))
+        """Append the ``send`` of a request by the client or a response by the broker; return its id."""
+        kept = self._kept.get(id(message))
         if kept is None or kept[1] != api_version:
-            kept = self._keep(self._requests, request, api_version)
-        writer = self._writer
-        number = writer._events + 1
-        head = _MESSAGE(
-            _ID, number, _U64, time_us, _U32, cause, writer._send_head, _U32, correlation_id
-        )
-        buffer = writer._buffer
-        buffer += head
-        buffer += kept[2]
-        writer._events = number
-        writer._time_us = time_us
-        if len(buffer) >= writer._room:
-            self.message_sent(number, time_us, cause, correlation_id, kept)
-        return number
-
-    def response(
-        self, time_us: int, cause: int, correlation_id: int, response: Response, api_version: int
-    ) -> int:
-        """Append the ``send`` of a response by the broker; return its id."""
-        kept = self._responses.get(id(response))  # as in request(): a call would cost too much
-        if kept is None or kept[1] != api_version:
-            kept = self._keep(self._responses, response, api_version)
+            kept = self._keep(message, api_version)
         writer = self._writer
         number = writer._events + 1
         head = _MESSAGE(
@@ -319,8 +302,8 @@ class ConnectionTrace:
         return HeartbeatTrace(
             self._writer,
             self,
-            self._keep(self._requests, request, api_version),
-            self._keep(self._responses, response, api_version),
+            self._keep(request, api_version),
+            self._keep(response, api_version),
         )
 
     def message_sent(
@@ -335,7 +318,7 @@ class ConnectionTrace:
         fields = (correlation_id, *self._fields(kept[0], kept[1]))
         self._writer._after_message(number, time_us, cause, self._writer._send_kind, fields)
 
-    def _keep(self, kept: dict[int, Kept], message: Any, api_version: int) -> Kept:
+    def _keep(self, message: Any, api_version: int) -> Kept:
         writer = self._writer
         kind = (type(message), api_version)
         head = self._heads.get(kind)
@@ -345,9 +328,9 @@ class ConnectionTrace:
         tail = head + writer.packed_body(message)
         entry = (message, api_version, tail)  # the reference keeps id(message) from being reused
         if len(tail) <= KEPT_BODY_BYTES:
-            if len(kept) >= KEPT_BODIES:
-                kept.clear()
-            kept[id(message)] = entry
+            if len(self._kept) >= KEPT_BODIES:
+                self._kept.clear()
+            self._kept[id(message)] = entry
         return entry
 
     def _fields(self, message: Any, api_version: int) -> tuple[Any, ...]:
@@ -446,47 +429,6 @@ class HeartbeatTrace:
 def _note_fields(kind: Kind) -> tuple[int, Callable[[Any], Any], bool]:
     slots = kind.fields[1:]
     return kind.number, attrgetter(*slots) if slots else (lambda _: ()), len(slots) == 1
-
-
-def _create(path: Path, header: bytes) -> int:
-    """Create the file with its header and return a descriptor.
-
-    A regular file is replaced in one stroke, so that there is the old one, or none, or one with a
-    complete header. Anything else (a pipe, /dev/null) is written to as it is.
-    """
-    target = Path(os.path.realpath(path))
-    try:
-        if target.exists() and not target.is_file():
-            descriptor = os.open(target, os.O_WRONLY)
-            _write_all(descriptor, header, path)
-            return descriptor
-        made = target.with_name(f".{target.name}.{os.getpid()}")
-        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    except OSError as error:
-        raise _with_path(error, path) from None
-    try:
-        _write_all(descriptor, header, path)
-        made.replace(target)
-    except BaseException:
-        os.close(descriptor)
-        with contextlib.suppress(OSError):
-            made.unlink()
-        raise
-    return descriptor
-
-
-def _write_all(descriptor: int, data: bytes | bytearray, path: Path) -> None:
-    try:
-        done = os.write(descriptor, data)
-        while done < len(data):  # a full pipe or a signal may cut a write short
-            done += os.write(descriptor, bytes(data[done:]))
-    except OSError as error:
-        raise _with_path(error, path) from None
-
-
-def _with_path(error: OSError, path: Path) -> OSError:
-    """Return ``error`` with the file's name, as open() raises it."""
-    return type(error)(error.errno, error.strerror, str(path))
 
 
 def _is_interruption(error: BaseException) -> bool:

@@ -69,11 +69,11 @@ def test_messages_read_back_with_their_non_default_fields(tmp_path: Path) -> Non
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\1"),),
     )
-    sent = link.request(1_000, 0, 5, join, 9)
+    sent = link.send(1_000, 0, 5, join, 9)
     writer.deliver(2_000, sent, sent)
     for beat in range(2):
-        link.request(3_000 + beat, 0, 6 + beat, HEARTBEAT, 4)
-        link.response(4_000 + beat, 0, 6 + beat, HeartbeatResponse(), 4)
+        link.send(3_000 + beat, 0, 6 + beat, HEARTBEAT, 4)
+        link.send(4_000 + beat, 0, 6 + beat, HeartbeatResponse(), 4)
     writer.close()
     _, first, second, third, fourth, fifth, _, _ = _stream(tmp_path / "t")
     send, deliver = writer.kinds.number("send"), writer.kinds.number("deliver")
@@ -103,7 +103,7 @@ def test_a_kept_body_is_never_used_for_another_message() -> None:
         alive = []
         for number in range(100):  # the allocator hands the same address out again and again
             beat = HeartbeatRequest(group_id="g", generation_id=number, member_id="m")
-            link.request(number, 0, number, beat, 4)
+            link.send(number, 0, number, beat, 4)
             if keep:
                 alive.append(beat)
         return writer.sha256()
@@ -158,7 +158,7 @@ def test_listeners_hear_messages_in_plain_form() -> None:
     writer.listen("send", heard.append)
     writer.listen("deliver", heard.append)
     link = writer.connection("c", "a", "b")
-    writer.deliver(2, 1, link.request(1, 0, 9, HEARTBEAT, 4))
+    writer.deliver(2, 1, link.send(1, 0, 9, HEARTBEAT, 4))
     assert [event.kind for event in heard] == ["send", "deliver"]
     assert heard[0].fields["body"] == {"group_id": "g", "generation_id": 1, "member_id": "m-1"}
     assert heard[0].fields["from"] == "a"
@@ -233,7 +233,7 @@ def test_a_signal_at_any_moment_leaves_whole_events(tmp_path: Path) -> None:
         link = writer.connection("c", "a", "b")
         signal.setitimer(signal.ITIMER_REAL, after)
         while True:
-            writer.deliver(2, 0, link.request(1, 0, 9, HEARTBEAT, 4))
+            writer.deliver(2, 0, link.send(1, 0, 9, HEARTBEAT, 4))
             writer.event(0, 0, "script", who="s", sentence="x" * 900)
 
     before = signal.signal(signal.SIGALRM, strike)
