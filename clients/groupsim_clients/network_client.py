@@ -283,13 +283,7 @@ class NetworkClient:
 
     def pending_work(self) -> bool:
         """Whether a poll would find something to do at once."""
-        return bool(
-            self.inbox
-            or self.completions
-            or self.pending_disconnects
-            or (self.wakeup_requested and not self.wakeups_disabled)
-            or (self.unsent and any(self._usable(pending.key) for pending in self.unsent))
-        )
+        return self.answers_waiting() or (self.wakeup_requested and not self.wakeups_disabled)
 
     def answers_waiting(self) -> bool:
         """Whether a poll would handle an answer or send something now."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from groupsim.report.model import Expectations, Heading, Outcome, Verdict
-from groupsim.report.narrator import Line, Narrator, Timeline
+from groupsim.report.narrator import Narrator
 from groupsim.report.record import RunRecord
+from groupsim.report.timeline import Line, Timeline
 
 __all__ = [
     "Expectations",

@@ -10,7 +10,7 @@ import json
 from typing import Any, Final
 
 from groupsim.report.model import Heading, Outcome
-from groupsim.report.narrator import Timeline
+from groupsim.report.timeline import Timeline
 
 __all__ = ["JSON_VERSION", "report_object", "to_json"]
 

@@ -6,17 +6,17 @@ many small steps of the protocol are left out; ``groupsim show --kind`` has them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from groupsim.protocol.errors import ErrorCode
 from groupsim.report.repeats import Repeats
+from groupsim.report.timeline import Line
 from groupsim.report.words import partitions, plain_text, printable, some
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
 
-__all__ = ["Line", "Narrator", "Timeline"]
+__all__ = ["Narrator"]
 
 _PROCESS: Final = {
     "started": ("starts", "start", "process"),
@@ -53,20 +53,6 @@ is what one wants to see.
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of a timeline. ``group`` is "" for what concerns no group, or all of them.
-
-    ``tone`` is one of process, ownership, trouble, broker, scenario, client.
-    """
-
-    time_us: int
-    group: str
-    who: str
-    text: str
-    tone: str
-
-
 class Narrator:
     """Turns events into lines for ``tell``; ``flush`` tells what is still held back at the end."""
 
@@ -100,8 +86,7 @@ class Narrator:
 
     def flush(self) -> None:
         """Tell the lines held back for merging."""
-        self._complain_of_commit()
-        self._repeats.flush()
+        self._tell_complaints()
         self._tell_moves()
         self._tell_held()
 
@@ -145,8 +130,7 @@ class Narrator:
         self, event: Event, who: str, words: tuple[str, str, str], text: str, item: Any = None
     ) -> None:
         """Hold a line back: the next ones may say the same of others."""
-        self._complain_of_commit()
-        self._repeats.flush()
+        self._tell_complaints()
         self._tell_moves()
         line = self._line(event, who, text, words[2], None)
         if self._held and (self._held[-1][1] != words or self._held[-1][0].group != line.group):
@@ -158,6 +142,10 @@ class Narrator:
         self._tell_moves()
         self._tell_held()
         self._repeats.add(line)
+
+    def _tell_complaints(self) -> None:
+        self._complain_of_commit()
+        self._repeats.flush()
 
     def _complain_of_commit(self) -> None:
         commit, self._commit = self._commit, None
@@ -267,37 +255,6 @@ class Narrator:
                 self._client_tells_of_commit(event, f["who"])
             self._complain_of_commit()
             self._complain(self._line(event, f["who"], f["sentence"], "trouble", None))
-
-
-class Timeline:
-    """Keeps the first and the last lines of a story: enough to read, however long the run was."""
-
-    def __init__(self, most: int = 400) -> None:
-        self._first: list[Line] = []
-        self._last: list[Line] = []
-        self._half = most // 2
-        self.omitted = 0
-
-    def __call__(self, line: Line) -> None:
-        """Take the next line."""
-        if len(self._first) < self._half:
-            self._first.append(line)
-            return
-        self._last.append(line)
-        if len(self._last) > 2 * self._half:  # cut rarely, and by half
-            self.omitted += self._half
-            del self._last[: self._half]
-
-    def __iter__(self) -> Iterator[Line | None]:
-        """Yield the lines, and None where some are left out."""
-        yield from self._first
-        if self.omitted:
-            yield None
-        yield from self._last
-
-    def lines(self) -> list[Line]:
-        """Return the lines alone."""
-        return [line for line in self if line is not None]
 
 
 def _bracketed(detail: Any) -> str:

@@ -8,7 +8,8 @@ from typing import Final
 from groupsim.metrics import Metrics
 from groupsim.metrics.verdicts import overall
 from groupsim.report.model import Expectations, Outcome
-from groupsim.report.narrator import Line, Narrator, Timeline
+from groupsim.report.narrator import Narrator
+from groupsim.report.timeline import Line, Timeline
 from groupsim.trace.events import Event
 from groupsim.trace.writer import TraceWriter
 

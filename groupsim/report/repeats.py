@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from groupsim.report.timeline import Line
 from groupsim.report.words import clock, some
-
-if TYPE_CHECKING:
-    from groupsim.report.narrator import Line
 
 __all__ = ["Repeats"]
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from groupsim.metrics import GroupSummary
 from groupsim.report.model import Heading, Outcome, Verdict
-from groupsim.report.narrator import Line
 from groupsim.report.table import rebalance_rows
+from groupsim.report.timeline import Line
 from groupsim.report.words import clock, duration, partition_seconds, printable, without_uuids
 
 __all__ = ["TerminalReport", "console_for"]

@@ -163,11 +163,9 @@ class Checker:
     def partition(self, name: str, number: int, path: Path) -> None:
         """A partition of a declared topic exists, at the end at the latest."""
         self.topic(name, (*path, "topic"))
-        topic = self.scenario.topics.get(name)
-        if topic is None:
+        if name not in self.scenario.topics:
             return
-        grown = [entry.add_partitions or {} for entry in self.scenario.timeline]
-        count = max(topic.partitions, *(totals.get(name, 0) for totals in grown), 0)
+        count = self.size(name)
         if number >= count:
             place = (*path, "partition")
             self.add(place, "no such partition", found=str(number), allowed=f"0 to {count - 1}")
@@ -210,17 +208,22 @@ class Checker:
     def growth(self, index: int, topic: str, total: int, path: Path) -> None:
         """Topics only grow: from what they begin with, and from entry to entry in time."""
         self.topic(topic, path)
-        known = self.scenario.topics.get(topic)
-        if known is None:
+        if topic not in self.scenario.topics:
             return
-        mine = (self.scenario.timeline[index].at or 0, index)
-        earlier = [known.partitions]
-        for other, entry in enumerate(self.scenario.timeline):
-            if entry.add_partitions and (entry.at or 0, other) < mine:
-                earlier.append(entry.add_partitions.get(topic, 0))
-        if total <= max(earlier):
-            allowed = f"more than the {max(earlier)} that it has by then"
+        has = self.size(topic, index)
+        if total <= has:
+            allowed = f"more than the {has} that it has by then"
             self.add(path, "topics only grow", found=str(total), allowed=allowed)
+
+    def size(self, topic: str, before: int | None = None) -> int:
+        """How many partitions a topic has before an entry of the timeline takes effect, or at the end."""
+        entries = self.scenario.timeline
+        sizes = [self.scenario.topics[topic].partitions]
+        for index, entry in enumerate(entries):
+            earlier = before is None or (entry.at or 0, index) < (entries[before].at or 0, before)
+            if entry.add_partitions and earlier:
+                sizes.append(entry.add_partitions.get(topic, 0))
+        return max(sizes)
 
     def selection(self, action: Any, path: Path) -> None:
         """Members and brokers that a verb or a link names exist."""
