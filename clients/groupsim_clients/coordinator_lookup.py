@@ -14,7 +14,8 @@ from groupsim_clients.errors import JavaError
 from groupsim_clients.futures import RequestFuture
 from groupsim_clients.heartbeat import Heartbeat, HeartbeatThread
 from groupsim_clients.machine import ANY_NODE
-from groupsim_clients.network_client import BOOTSTRAP, COORDINATOR, NetworkClient
+from groupsim_clients.network_client import NetworkClient
+from groupsim_clients.pending import BOOTSTRAP, COORDINATOR
 from groupsim_clients.timing import Context, ExponentialBackoff, Steps, Timer
 
 __all__ = ["CoordinatorLookup"]

@@ -19,6 +19,7 @@ from groupsim_clients.errors import JavaError, WakeupError
 from groupsim_clients.futures import RequestFuture
 from groupsim_clients.machine import ANY_NODE, Disconnect, Send
 from groupsim_clients.metadata import Metadata
+from groupsim_clients.pending import BOOTSTRAP, Connection, Handler, Key, Lost, PendingRequest
 from groupsim_clients.timing import (
     FOREVER,
     Context,
@@ -29,64 +30,9 @@ from groupsim_clients.timing import (
     WaitKind,
 )
 
-__all__ = ["BOOTSTRAP", "COORDINATOR", "Lost", "NetworkClient", "PendingRequest"]
+__all__ = ["NetworkClient"]
 
-BOOTSTRAP = "bootstrap"
-COORDINATOR = "coordinator"
 MAX_POLL_TIMEOUT_MS = 5_000  # ConsumerNetworkClient.MAX_POLL_TIMEOUT_MS
-
-Key = tuple[int, str]
-Handler = Callable[[Any], Generator[Wait, None, None] | None]
-
-
-class Connection:
-    """One connection as ``ClusterConnectionStates`` sees it: failed, and until when not retried."""
-
-    __slots__ = ("attempts", "failed", "retry_at_ms")
-
-    def __init__(self) -> None:
-        self.failed = False
-        self.attempts = 0
-        self.retry_at_ms = 0
-
-
-class Lost:
-    """News that a connection is gone; ``error`` when authentication failed on it."""
-
-    __slots__ = ("error", "key")
-
-    def __init__(self, key: Key, error: JavaError | None = None) -> None:
-        self.key = key
-        self.error = error
-
-
-class PendingRequest:
-    """A request that is queued or in flight. ``sent_ms`` is −1 while it is queued."""
-
-    __slots__ = (
-        "created_ms",
-        "key",
-        "on_failure",
-        "on_response",
-        "request",
-        "sent_ms",
-        "timeout_ms",
-    )
-
-    def __init__(
-        self,
-        key: Key,
-        request: Request,
-        created_ms: int,
-        timeout_ms: int,
-        handlers: tuple[Handler, Callable[[JavaError], None]],
-    ) -> None:
-        self.key = key
-        self.request = request
-        self.created_ms = created_ms
-        self.timeout_ms = timeout_ms
-        self.on_response, self.on_failure = handlers
-        self.sent_ms = -1
 
 
 class NetworkClient:

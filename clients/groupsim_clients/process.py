@@ -29,7 +29,8 @@ from groupsim_clients.machine import (
     Order,
     send,
 )
-from groupsim_clients.network_client import COORDINATOR, Lost, NetworkClient, PendingRequest
+from groupsim_clients.network_client import NetworkClient
+from groupsim_clients.pending import COORDINATOR, Lost, PendingRequest
 from groupsim_clients.timing import FOREVER, Context, Steps, Wait, WaitKind
 from groupsim_clients.work import Work
 
