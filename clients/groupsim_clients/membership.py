@@ -7,14 +7,10 @@ the wish to join again with its reason.
 from __future__ import annotations
 
 from groupsim.protocol.errors import ErrorCode
-from groupsim_clients.behaviour import Behaviour
-from groupsim_clients.config import ConsumerConfig
 from groupsim_clients.coordinator_lookup import CoordinatorLookup
 from groupsim_clients.errors import JavaError
 from groupsim_clients.generation import NO_GENERATION, Generation, JoinState
 from groupsim_clients.machine import MemberState
-from groupsim_clients.network_client import NetworkClient
-from groupsim_clients.timing import Context
 
 __all__ = ["MAX_REASON_LENGTH", "Membership"]
 
@@ -35,22 +31,14 @@ class Membership(CoordinatorLookup):
 
     """
 
-    def __init__(
-        self,
-        ctx: Context,
-        config: ConsumerConfig,
-        behaviour: Behaviour,
-        client: NetworkClient,
-    ) -> None:
-        super().__init__(ctx, config, behaviour, client)
-        self.state = JoinState.UNJOINED
-        self.generation = NO_GENERATION
-        self.rejoin_needed = True
-        self.rejoin_reason = ""
-        self.needs_join_prepare = True
-        self.join_not_before_ms = 0
-        self.loses_all = False
-        self.dead: JavaError | None = None
+    state = JoinState.UNJOINED
+    generation = NO_GENERATION
+    rejoin_needed = True
+    rejoin_reason = ""
+    needs_join_prepare = True
+    join_not_before_ms = 0
+    loses_all = False
+    dead: JavaError | None = None
 
     @property
     def is_stable(self) -> bool:
