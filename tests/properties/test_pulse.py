@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -23,10 +23,11 @@ from groupsim.runtime import (
     TopicSpec,
     Uniform,
 )
+from groupsim.runtime.connection import Connection, ConnectionState
 from groupsim.runtime.process import ClientProcess
 from groupsim.runtime.pulse import Pulse
 from groupsim.trace.writer import TraceWriter
-from groupsim_clients.machine import ClientSpec, Order
+from groupsim_clients.machine import ClientSpec, Order, SteadyHeartbeats
 from groupsim_clients.profiles import java, kafka_python, librdkafka
 
 S = 1_000_000
@@ -117,9 +118,8 @@ def do(simulation: Simulation, fault: str, name: str, number: int) -> None:
             )
 
 
-def play(faults: list[Fault], latency: int, seed: int) -> tuple[str, int, int]:
-    """Run two minutes; return the trace's hash, its number of events, and the actions run."""
-    trace = TraceWriter(None, seed=seed)
+def group(latency: int, seed: int, trace: TraceWriter | None = None) -> Simulation:
+    """Four members of three kinds that start by and by; one of them has a clock of its own."""
     simulation = Simulation(
         seed=seed,
         topics={"orders": TopicSpec(partitions=6, rate_per_s=9), "other": TopicSpec(partitions=2)},
@@ -145,13 +145,21 @@ def play(faults: list[Fault], latency: int, seed: int) -> tuple[str, int, int]:
         clock = ProcessClock(offset_ms=5, rate_ppm=50) if number == 3 else ProcessClock()
         simulation.add_member(name, spec, profile, clock=clock)
         simulation.schedule(number * 300_000, lambda name=name: simulation.start(name))  # type: ignore[misc]
+    return simulation
+
+
+def play(faults: list[Fault], latency: int, seed: int) -> tuple[str, int, int, int]:
+    """Run two minutes; return the trace's hash, its number of events, the actions run and the requests served."""
+    trace = TraceWriter(None, seed=seed)
+    simulation = group(latency, seed, trace)
     for at_us, fault, name, number in faults:
         simulation.schedule(
             at_us,
             lambda fault=fault, name=name, number=number: do(simulation, fault, name, number),  # type: ignore[misc]
         )
     simulation.kernel.run_until(120 * S)
-    return trace.sha256(), trace.events, simulation.kernel.executed
+    requests = sum(broker.requests for broker in simulation.cluster.brokers.values())
+    return trace.sha256(), trace.events, simulation.kernel.executed, requests
 
 
 @contextmanager
@@ -183,3 +191,42 @@ def test_the_short_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pulse, "_arrive", counted)
     play([], 3, 1)
     assert arrived > 200  # three of the clients have plain clocks; two minutes hold 120 heartbeats
+
+
+def steady() -> tuple[Simulation, Connection]:
+    """A settled group, and the connection that its first member's pulse goes over."""
+    simulation = group(latency=3, seed=1)
+    simulation.kernel.run_until(20 * S)
+    process = simulation.process("c-0")
+    pulse = process._pulse
+    assert pulse is not None
+    return simulation, pulse._connection
+
+
+def test_a_busy_connection_is_not_overtaken() -> None:
+    """The broker has a request of the connection in hand: heartbeats wait behind it, and behind one
+    another, although the coordinator could answer them at once.
+    """
+    simulation, connection = steady()
+    connection.busy = True
+    simulation.kernel.run_until(22 * S)
+    waiting = len(connection.queue)
+    assert waiting > 0
+    connection.busy = False
+    simulation.kernel.run_until(24 * S)
+    assert len(connection.queue) > waiting
+
+
+def test_a_pulse_ends_where_the_heartbeats_go_elsewhere() -> None:
+    """The old connection is still open, and nothing more is sent on it."""
+    simulation, connection = steady()
+    machine = cast(SteadyHeartbeats, simulation.process("c-0").machine)
+    node_id, channel = machine.beat_key
+    machine.beat_key = (3 - node_id, channel)
+    before = connection.up.last_us
+    elsewhere = simulation.process("c-0")._connections
+    while machine.beat_key not in elsewhere:
+        assert simulation.kernel.step()
+        assert simulation.now_us < 25 * S
+    assert connection.state is ConnectionState.OPEN
+    assert connection.up.last_us == before
