@@ -118,7 +118,9 @@ def do(simulation: Simulation, fault: str, name: str, number: int) -> None:
             )
 
 
-def group(latency: int, seed: int, trace: TraceWriter | None = None) -> Simulation:
+def group(
+    latency: int, seed: int, trace: TraceWriter | None = None, *, commits: bool = True
+) -> Simulation:
     """Four members of three kinds that start by and by; one of them has a clock of its own."""
     simulation = Simulation(
         seed=seed,
@@ -139,7 +141,7 @@ def group(latency: int, seed: int, trace: TraceWriter | None = None) -> Simulati
                 "heartbeat.interval.ms": 1_000,
                 "auto.commit.interval.ms": 1_000,
             },
-            work={"commit": ("none", "auto")[number % 2], "on_error": "continue"},
+            work={"commit": "auto" if commits and number % 2 else "none", "on_error": "continue"},
             options={},
         )
         clock = ProcessClock(offset_ms=5, rate_ppm=50) if number == 3 else ProcessClock()
@@ -195,7 +197,7 @@ def test_the_short_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def steady() -> tuple[Simulation, Connection]:
     """A settled group, and the connection that its first member's pulse goes over."""
-    simulation = group(latency=3, seed=1)
+    simulation = group(latency=3, seed=1, commits=False)
     simulation.kernel.run_until(20 * S)
     process = simulation.process("c-0")
     pulse = process._pulse
